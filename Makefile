@@ -1,0 +1,108 @@
+# Foreseal. `make` alone shows this list; `make run` and `make test` need only Rust, Python 3.11 or newer and a C compiler.
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# Test vectors and sample exchanges live beside the clone; tests that need them skip, saying so, where they are absent.
+FORESEAL_SHARED ?= $(abspath ../shared)
+PYTEST_WORKERS ?= 2
+ARGS ?=
+KILLS ?= 200
+SEED ?= 1
+
+VENV := .venv
+BIN := $(VENV)/bin
+CORE := python/foreseal/_core.abi3.so
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -name Cargo.toml)
+PYTHON_SOURCES := python tests benches
+
+export FORESEAL_SHARED
+export VIRTUAL_ENV := $(abspath $(VENV))
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH PYTHONHOME
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test test-rust test-python lint format bench load fuzz mutants kills coverage clients wheel lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(VENV)/.run: requirements/run.lock
+	@test -n "$(PYTHON)" || { echo "Foreseal needs Python 3.11 or newer on the PATH" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "Foreseal needs Rust (cargo) on the PATH" >&2; exit 1; }
+	@echo "== Python environment in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements/run.lock
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.lock
+	@echo "== Test and lint tools"
+	$(BIN)/python -m pip install --quiet --requirement requirements/dev.lock
+	@touch $@
+
+# One release build of the core serves `make run`, the tests and the benchmarks.
+$(CORE): $(VENV)/.run pyproject.toml $(RUST_SOURCES)
+	@echo "== Rust core, release build (a first build takes two to three minutes on two cores)"
+	$(BIN)/maturin develop --profile release
+	@touch $@
+
+build: $(CORE) ## Create .venv and build the core once, in the release profile
+
+run: build ## Start a development chain on http://127.0.0.1:8545 (ARGS="--port 9000 --step 100ms")
+	@exec $(BIN)/foreseal dev $(ARGS)
+
+test: test-rust test-python ## Run every test, Rust then Python
+
+test-rust: $(VENV)/.run
+	cargo test --release --workspace --quiet
+
+test-python: build $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
+
+lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy and the stub of the core
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check $(PYTHON_SOURCES)
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml foreseal._core
+
+format: $(VENV)/.dev ## Format Rust and Python sources
+	cargo fmt --all
+	$(BIN)/ruff check --fix --quiet $(PYTHON_SOURCES)
+	$(BIN)/ruff format $(PYTHON_SOURCES)
+
+bench: build $(VENV)/.dev ## Run the criterion and pytest-benchmark suites
+	cargo bench --workspace
+	$(BIN)/python -m pytest benches -n 0 --benchmark-enable --benchmark-only $(ARGS)
+
+load: build $(VENV)/.dev ## Compare requests a second with a bare granian app and save the result
+	$(BIN)/python -m benches.load $(ARGS)
+
+fuzz: build $(VENV)/.dev ## Send 10,000 generated bodies through the handler and to a live node
+	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/server/test_fuzz.py tests/live/test_bad_bodies.py -n 0 -s $(ARGS)
+
+kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
+	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
+
+mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync")
+	$(BIN)/python tests/mutants.py $(ARGS)
+
+clients: ## Install the JavaScript clients that the tests use (npm ci, needs Node)
+	npm ci --prefix tests/clients
+
+coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
+
+wheel: $(VENV)/.run ## Build the distributable wheel, with link-time optimisation, in dist/
+	$(BIN)/maturin build --profile dist --out dist
+
+lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
+	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file requirements/run.lock pyproject.toml requirements/build.in
+	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file dev.lock dev.in
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules
+	find . -name __pycache__ -prune -exec rm -rf {} +

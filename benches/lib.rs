@@ -1,0 +1,1 @@
+//! Benchmarks of the core, each a criterion suite of its own. Figures that are published lie in `results/`.

@@ -1,0 +1,99 @@
+"""Compare a development node with a bare application, round by round, and save the figures."""
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+import uvloop
+from benches.load.client import CONNECTIONS, Round, run
+from benches.origin import origin
+
+RESULT = Path(__file__).parents[1] / "results" / "load.json"
+PACKAGES = ("granian", "orjson", "uvloop")
+ACCOUNT = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+TARGET = 0.9
+
+BODIES = {
+    "eth_blockNumber": orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}),
+    "eth_getBalance": orjson.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": [ACCOUNT, "latest"]}
+    ),
+}
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[int]:
+    """A server process on a free port, until the block ends; its port."""
+    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = next((int(found[1]) for line in process.stdout if (found := re.search(r"127\.0\.0\.1:(\d+)", line))), 0)
+        if not port:
+            raise RuntimeError(f"{arguments} did not start")
+        try:
+            yield port
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+async def measure(bare: int, node: int, rounds: int, seconds: float) -> dict[str, list[Round]]:
+    """Rounds of every side, taken in turn so that whatever the machine does meets all of them."""
+    sides = {"bare": (bare, BODIES["eth_blockNumber"])} | {name: (node, body) for name, body in BODIES.items()}
+    measured: dict[str, list[Round]] = {side: [] for side in sides}
+    for number in range(rounds + 1):
+        for side, (port, body) in sides.items():
+            one = await run(port, body, seconds)
+            # The first round warms up.
+            if number:
+                measured[side].append(one)
+                print(f"{side:16} {one.rate:>9,.0f} requests/s", flush=True)
+    return measured
+
+
+def summary(measured: dict[str, list[Round]]) -> list[dict[str, object]]:
+    """Medians over the rounds; the ratio is the median of the rounds' own ratios to the bare application."""
+    results: list[dict[str, object]] = []
+    for side, rounds in measured.items():
+        ratios = [ours.rate / bare.rate for ours, bare in zip(rounds, measured["bare"], strict=True)]
+        latencies = sorted(latency for one in rounds for latency in one.latencies)
+        ratio = statistics.median(ratios)
+        results.append(
+            {
+                "name": side,
+                "requests_per_second": round(statistics.median(one.rate for one in rounds)),
+                "p50_ms": round(latencies[len(latencies) // 2] * 1000, 3),
+                "p99_ms": round(latencies[len(latencies) * 99 // 100] * 1000, 3),
+                "ratio": round(ratio, 3),
+                "target": None if side == "bare" else TARGET,
+                "reached": side == "bare" or ratio >= TARGET,
+            }
+        )
+    return results
+
+
+def main() -> None:
+    """Measure, print and save."""
+    parser = argparse.ArgumentParser(prog="python -m benches.load", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    options = parser.parse_args()
+    with served("-m", "benches.load.bare", "0") as bare, served("-m", "foreseal", "dev", "--port", "0") as node:
+        measured = uvloop.run(measure(bare, node, options.rounds, options.seconds))
+    results = summary(measured)
+    for result in results:
+        print(f"{result['name']:16} {result['requests_per_second']:>9,} requests/s  x{result['ratio']} of bare")
+    command = f"python -m benches.load --rounds {options.rounds} --seconds {options.seconds:g}"
+    report = origin(command, PACKAGES) | {"connections": CONNECTIONS, "results": results}
+    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"saved {RESULT.relative_to(Path.cwd())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""How long a development node takes from the command to its first answer, and what it holds in memory when idle."""
+
+import asyncio
+import json
+import re
+import statistics
+import time
+from pathlib import Path
+
+import uvloop
+from benches.load.__main__ import served
+from benches.load.visible import Caller
+from benches.origin import origin
+
+RESULT = Path(__file__).parents[1] / "results" / "start.json"
+ROUNDS, IDLE_SECONDS = 7, 10
+TARGET_MS, TARGET_MB = 1000, 120
+
+
+async def first_answer(port: int) -> None:
+    """Return when the node has answered a call; while it replays its journal it says that it is starting."""
+    caller = await Caller(port).open()
+    while True:
+        try:
+            await caller.call("eth_blockNumber")
+        except RuntimeError:
+            await asyncio.sleep(0.002)
+        else:
+            return
+
+
+def resident_mb() -> float:
+    """Resident megabytes of the one running node."""
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            command = status.with_name("cmdline").read_bytes()
+            if b"foreseal\0dev" in command:
+                found = re.search(r"VmRSS:\s+(\d+)", status.read_text())
+                return int(found[1]) / 1000 if found else 0.0
+        except OSError:
+            continue
+    raise RuntimeError("no node is running")
+
+
+def main() -> None:
+    """Measure, print and save."""
+    starts = []
+    resident = 0.0
+    for number in range(ROUNDS):
+        began = time.perf_counter()
+        with served("-m", "foreseal", "dev", "--port", "0") as port:
+            uvloop.run(first_answer(port))
+            starts.append((time.perf_counter() - began) * 1000)
+            if number == ROUNDS - 1:
+                time.sleep(IDLE_SECONDS)
+                resident = resident_mb()
+    median = statistics.median(starts)
+    print(f"start to first answer: median {median:.0f} ms of {ROUNDS}; idle after {IDLE_SECONDS} s: {resident:.0f} MB")
+    report = origin("python -m benches.load.start", ("granian", "orjson", "uvloop")) | {
+        "start_to_first_answer_ms": round(median),
+        "longest_ms": round(max(starts)),
+        "target_ms": TARGET_MS,
+        "idle_resident_mb": round(resident, 1),
+        "target_mb": TARGET_MB,
+        "reached": median <= TARGET_MS and resident <= TARGET_MB,
+    }
+    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Ratios of foreseal.codec against its PyPI counterparts, ours and theirs in turn, saved with their origin.
+
+Run from the repository: `python -m benches.python.codec_ratios`.
+"""
+
+import gc
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+
+from benches.origin import origin
+from benches.python.codec_cases import Case, cases
+
+# Many short rounds: on a busy machine some of them run undisturbed, and the best one counts.
+ROUND_SECONDS = 0.002
+CASE_SECONDS = 3.0
+MOST_ROUNDS, LEAST_ROUNDS = 300, 4
+PEERS = ("eth-bloom", "pycryptodome", "rlp", "trie")
+RESULT = Path("benches/results/codec.json")
+
+
+def seconds(function: Callable[[], object], calls: int) -> float:
+    """Seconds that one of `calls` calls takes."""
+    start = perf_counter()
+    for _ in range(calls):
+        function()
+    return (perf_counter() - start) / calls
+
+
+def calls_a_round(function: Callable[[], object]) -> tuple[int, float]:
+    """Calls that fill about one round, and the seconds that these take."""
+    function()
+    one = seconds(function, 1)
+    calls = max(1, int(ROUND_SECONDS / one))
+    return calls, calls * one
+
+
+def measure(case: Case) -> dict[str, object]:
+    """Best round of each side over interleaved rounds, in microseconds an item, and their ratio."""
+    (ours, our_time), (theirs, their_time) = calls_a_round(case.ours), calls_a_round(case.theirs)
+    count = min(MOST_ROUNDS, max(LEAST_ROUNDS, int(CASE_SECONDS / (our_time + their_time))))
+    rounds = [(seconds(case.ours, ours), seconds(case.theirs, theirs)) for _ in range(count)]
+    best_ours, best_theirs = (min(side) / case.items * 1e6 for side in zip(*rounds, strict=True))
+    ratio = best_theirs / best_ours
+    return {
+        "name": case.name,
+        "peer": f"{case.peer} {version(case.peer)}",
+        "foreseal_us": round(best_ours, 4),
+        "peer_us": round(best_theirs, 4),
+        "ratio": round(ratio, 1),
+        "target": case.target,
+        "reached": case.target is None or ratio >= case.target,
+    }
+
+
+def main() -> None:
+    """Measure every case, print a table and save it."""
+    gc.disable()
+    results = []
+    for case in cases():
+        result = measure(case)
+        results.append(result)
+        times = f"{result['foreseal_us']:>12} us {result['peer_us']:>14} us"
+        target = f"  target {case.target:g}" if case.target else ""
+        print(f"{case.name:24} {times} {result['ratio']:>8} x{target}")
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    report = {**origin("python -m benches.python.codec_ratios", PEERS), "results": results}
+    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"saved {RESULT}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Result files of pytest-benchmark in the form of the others: the origin, then one line of figures a benchmark."""
+
+from typing import Any
+
+import pytest
+from benches.origin import origin
+from benches.python.codec_ratios import PEERS
+
+
+def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:
+    """Keeps what names the figures and where they come from; times in microseconds a call."""
+    results = [
+        {
+            "group": benchmark["group"],
+            "name": benchmark["name"],
+            **{name: round(benchmark["stats"][name] * 1e6, 3) for name in ("min", "median", "mean")},
+            "rounds": benchmark["stats"]["rounds"],
+        }
+        for benchmark in output_json["benchmarks"]
+    ]
+    command = "python -m pytest " + " ".join(str(argument) for argument in config.invocation_params.args)
+    output_json.clear()
+    output_json.update({**origin(command, PEERS), "unit": "us", "results": results})

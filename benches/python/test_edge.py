@@ -1,0 +1,61 @@
+"""pytest-benchmark of the Python edge: from the bytes of a body to the bytes of its answer, without a socket."""
+
+import asyncio
+from collections.abc import Iterator
+
+import orjson
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from foreseal._core import Node
+from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.envelope import read_call, success
+from live_node import ALICE, settings, wait_until
+
+BODIES = {
+    method: orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    for method, params in {"eth_blockNumber": [], "eth_getBalance": [ALICE, "latest"]}.items()
+}
+BATCH = b"[%b]" % b",".join([BODIES["eth_getBalance"]] * 100)
+
+
+@pytest.fixture(scope="module")
+def dispatcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dispatcher]:
+    node = Node(settings(tmp_path_factory.mktemp("node")))
+    node.start()
+    wait_until(lambda: node.ready()[0])
+    yield Dispatcher(node, Limits(), Registry())
+    node.stop()
+
+
+@pytest.mark.parametrize("method", BODIES)
+def test_envelope(benchmark: BenchmarkFixture, method: str) -> None:
+    benchmark.group = "edge"
+    body = BODIES[method]
+
+    def envelope() -> bytes:
+        ident, _, _ = read_call(orjson.loads(body), body)
+        assert ident is not None
+        return success(ident, b'"0x10"')
+
+    assert benchmark(envelope) == b'{"jsonrpc":"2.0","id":1,"result":"0x10"}'
+
+
+@pytest.mark.parametrize("method", BODIES)
+def test_one_call(benchmark: BenchmarkFixture, dispatcher: Dispatcher, method: str) -> None:
+    benchmark.group = "edge"
+    status, answer = benchmark(dispatcher.answer, BODIES[method])
+    assert (status, b'"result":"0x' in answer) == (200, True)
+
+
+def test_a_batch_of_100(benchmark: BenchmarkFixture, dispatcher: Dispatcher) -> None:
+    benchmark.group = "edge"
+    with asyncio.Runner() as runner:
+
+        async def answer() -> tuple[int, bytes]:
+            reply = dispatcher.answer(BATCH)
+            assert not isinstance(reply, tuple)
+            return await reply
+
+        status, answers = benchmark(lambda: runner.run(answer()))
+    assert (status, answers.count(b'"result":"0x')) == (200, 100)

@@ -1,0 +1,1 @@
+"""Foreseal: an Ethereum-compatible layer-2 node whose pending block is real."""

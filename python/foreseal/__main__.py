@@ -1,0 +1,5 @@
+"""`python -m foreseal`: the command."""
+
+from foreseal.cli.entry import main
+
+main()

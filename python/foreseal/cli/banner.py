@@ -1,0 +1,43 @@
+"""What `foreseal dev` shows once it answers."""
+
+from rich.console import Console
+
+from foreseal._core import derive_accounts
+from foreseal.server import Settings
+from foreseal.server.durations import format_duration
+
+_CURL = """curl -s {url} -H 'Content-Type: application/json' \\
+  -d '{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["pending",false]}}'"""
+
+
+class Banner:
+    """URL, chain, accounts and a first call to try. Raises ValueError for words that are no mnemonic."""
+
+    def __init__(self, settings: Settings, *, kept: bool) -> None:
+        """`kept` says whether the data folder stays after exit."""
+        self._settings = settings
+        self._kept = kept
+        dev = settings.dev
+        self._accounts = derive_accounts(dev.mnemonic, dev.accounts) if dev else []
+
+    def show(self, url: str) -> None:
+        """Print it to standard output."""
+        console = Console(highlight=False, soft_wrap=True)
+        settings, dev = self._settings, self._settings.dev
+        step, block_time = format_duration(settings.step), format_duration(settings.block_time)
+        folder = str(settings.datadir) if self._kept else "a temporary folder, removed at exit (--datadir keeps one)"
+        console.print("\n[bold]Foreseal[/] development chain\n")
+        console.print(f"  URL       [bold green]{url}[/]")
+        console.print(f"  Chain id  {dev.chain_id if dev else f'that of {settings.genesis}'}")
+        console.print(f"  Blocks    sealed every {block_time}, a pre-confirmed step every {step}")
+        console.print(f"  Data      {folder}")
+        if dev and self._accounts:
+            console.print(f"\n  Accounts, {dev.balance:,} ether each, from: [italic]{dev.mnemonic}[/]")
+            for index, (address, key) in enumerate(self._accounts):
+                console.print(f"  {index:>4}  {address}  [dim]{key}[/]")
+            console.print(
+                "  [bold yellow]Everybody knows these keys: whatever is sent to them on a real chain is lost.[/]"
+            )
+        console.print("\n  Look at the block that is being built:\n")
+        console.print(_CURL.format(url=url), markup=False)
+        console.print("\n  Ctrl-C stops.\n")

@@ -1,0 +1,71 @@
+"""`foreseal import` and `foreseal export`: chains in files of RLP blocks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from foreseal._core import run_export, run_import
+from foreseal.cli.options import FILE, FOLDER, settings_from
+
+
+class Bar:
+    """A line on stderr that shows how far a command is; a terminal only."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def show(self, block: int, done: int, size: int) -> None:
+        """`done` blocks so far, the last one number `block`, `size` bytes of the file."""
+        self._progress.update(self._task, completed=size, block=block, done=done)
+
+
+@contextmanager
+def bar(what: str, total: int | None) -> Iterator[Bar]:
+    """A progress line; `total` bytes, None where nobody knows."""
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        TextColumn("{task.fields[done]:,} blocks, at block {task.fields[block]:,}"),
+        TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield Bar(progress, progress.add_task(what, total=total, block=0, done=0))
+
+
+@click.command("import")
+@click.option("--datadir", type=FOLDER, required=True, help="Folder of the chain; made if absent.")
+@click.option("--genesis", type=FILE, help="Genesis file in geth's format; needed when the folder is new.")
+@click.argument("chain", type=FILE, metavar="CHAIN.rlp")
+def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
+    """Execute every block of CHAIN.rlp, check every root, and keep the chain in DATADIR.
+
+    Stops at the first bad block, says what differed, and keeps the blocks before it. So does Ctrl-C, with exit code
+    130: the blocks so far are kept, and the same command goes on after them.
+    """
+    settings = settings_from({}, datadir=datadir, genesis=genesis)
+    try:
+        with bar("Importing", chain.stat().st_size) as progress:
+            blocks, known, head, digest = run_import(settings.for_core(), str(chain), progress.show)
+    except KeyboardInterrupt:
+        click.echo("foreseal: interrupted: the blocks so far are kept; the same command goes on after them", err=True)
+        raise
+    before = f" ({known:,} known before)" if known else ""
+    click.echo(f"imported {blocks:,} blocks{before}, head {head:,} {digest}")
+
+
+@click.command("export")
+@click.option("--datadir", type=FOLDER, required=True, help="Folder of the chain.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.rlp")
+def export_command(datadir: Path, file: Path) -> None:
+    """Write the sealed blocks after genesis to FILE.rlp, in the form that import reads."""
+    if not datadir.is_dir():
+        raise click.UsageError(f"--datadir: {datadir} is not a folder")
+    with bar("Exporting", None) as progress:
+        blocks, _, head, digest = run_export(settings_from({}, datadir=datadir).for_core(), str(file), progress.show)
+    click.echo(f"exported {blocks:,} blocks, head {head:,} {digest}")

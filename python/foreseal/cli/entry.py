@@ -1,0 +1,34 @@
+"""Where the command begins: signals first, everything that takes time to import after that."""
+
+import signal
+import sys
+from types import FrameType
+
+from foreseal.cli.exits import INTERRUPTED
+
+_SERVING = ("dev", "run")
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 130 interrupted by SIGINT or SIGTERM."""
+    if len(sys.argv) > 1 and sys.argv[1] in _SERVING:
+        stop_quietly_from_now()
+    else:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        from foreseal.cli.main import run
+
+        code = run()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    sys.exit(code)
+
+
+def stop_quietly_from_now() -> None:
+    """Exit 0 on SIGINT and SIGTERM until the server takes them over."""
+
+    def leave(_signal: int, _frame: FrameType | None) -> None:
+        sys.exit(0)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)

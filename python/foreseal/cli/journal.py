@@ -1,0 +1,57 @@
+"""`foreseal journal check` and `foreseal journal repair`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from foreseal._core import journal_check, journal_repair
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.group("journal")
+def journal_group() -> None:
+    """Look at the journal of a data directory, or cut it where it is damaged."""
+
+
+@journal_group.command("check")
+@click.argument("datadir", type=FOLDER)
+def check_command(datadir: Path) -> None:
+    """Read the whole journal in DATADIR and say what it holds; exit 1 if it is damaged. Changes nothing."""
+    report = orjson.loads(journal_check(str(datadir)))
+    _print(report)
+    if report["fault"] is not None:
+        sys.exit(1)
+
+
+@journal_group.command("repair")
+@click.argument("datadir", type=FOLDER)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def repair_command(datadir: Path, yes: bool) -> None:
+    """Cut the journal in DATADIR where the damage begins, after saying what is lost by it.
+
+    What is lost was acknowledged: restore the folder from a copy instead if there is one.
+    """
+    plan = orjson.loads(journal_repair(str(datadir), False))
+    if plan["loss"] is None:
+        click.echo("the journal is whole: nothing to repair")
+        return
+    click.echo("this would be lost:")
+    _print(plan["loss"])
+    if not yes:
+        click.confirm("Cut the journal there?", abort=True)
+    journal_repair(str(datadir), True)
+    click.echo("the journal is cut")
+
+
+def _print(facts: dict[str, Any]) -> None:
+    """One line a fact; facts inside facts follow each other on their line."""
+    for name, value in facts.items():
+        if value is None or value == []:
+            continue
+        if isinstance(value, dict):
+            value = ", ".join(f"{inner.replace('_', ' ')} {fact}" for inner, fact in value.items())
+        click.echo(f"  {name.replace('_', ' '):<16} {value}")

@@ -1,0 +1,112 @@
+"""Options that several commands share, and the types of their values."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from foreseal.server.durations import parse_duration
+from foreseal.server.settings import Settings, SettingsError, split_limits
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Duration(click.ParamType[int]):
+    """Milliseconds, written 200ms or 2s."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class HexBytes(click.ParamType[str]):
+    """Bytes as 0x hex, of one exact or one greatest length."""
+
+    name = "hex"
+
+    def __init__(self, most: int, *, exact: bool = False) -> None:
+        self._most = most
+        self._exact = exact
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        try:
+            data = bytes.fromhex(text.removeprefix("0x"))
+        except ValueError:
+            data = None
+        if data is None or not text.startswith("0x") or any(c.isspace() for c in text):
+            self.fail(f"{text!r} is not hex: write 0x and two digits for each byte", param, ctx)
+        if len(data) > self._most or (self._exact and len(data) != self._most):
+            bound = "exactly" if self._exact else "at most"
+            self.fail(f"{text!r} has {len(data)} bytes, {bound} {self._most} are allowed", param, ctx)
+        return text
+
+
+DURATION = Duration()
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """One decorator of several options, shown by --help in the order given."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+endpoint_options = stacked(
+    click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+    click.option("--port", default=8545, show_default=True, type=click.IntRange(0, 65535), help="Port; 0: any free."),
+    click.option("--public", is_flag=True, help="Public endpoint: eth_getBlockReceipts is refused with HTTP 403."),
+    click.option(
+        "--allowed-host",
+        "hosts",
+        multiple=True,
+        metavar="NAME",
+        help="Host name that requests may carry beside loopback ones; repeat it, or * for any.",
+    ),
+)
+
+production_options = stacked(
+    click.option("--block-time", type=DURATION, default="2s", show_default=True, help="Time between sealed blocks."),
+    click.option("--step", type=DURATION, default="200ms", show_default=True, help="Time between pre-confirmed steps."),
+    click.option("--gas-limit", type=click.IntRange(min=5000), help="Gas limit that produced blocks move towards."),
+    click.option(
+        "--fee-recipient", type=HexBytes(20, exact=True), metavar="ADDRESS", help="Account that gets the tips."
+    ),
+    click.option("--extra-data", type=HexBytes(32), metavar="HEX", help="extraData of produced blocks."),
+)
+
+limit_options = stacked(
+    click.option("--max-body", type=click.IntRange(min=1), metavar="BYTES", help="Largest request body."),
+    click.option("--max-batch", type=click.IntRange(min=1), metavar="N", help="Most requests in a batch."),
+    click.option("--max-depth", type=click.IntRange(1, 250), metavar="N", help="Deepest nesting of JSON."),
+    click.option("--max-response", type=click.IntRange(min=1), metavar="BYTES", help="Largest answer."),
+    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Most long calls at once."),
+    click.option("--max-wait", type=DURATION, help="Longest time that the body of a request may take to come."),
+    click.option("--max-log-blocks", type=click.IntRange(min=1), metavar="N", help="Most blocks in one eth_getLogs."),
+    click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
+    click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
+    click.option("--max-call-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_call."),
+)
+
+
+def settings_from(options: dict[str, Any], **fixed: Any) -> Settings:
+    """Settings from the values of the shared options; those that were not given keep their defaults."""
+    given = {name: value for name, value in options.items() if value is not None}
+    hosts = frozenset(name.lower() for name in given.pop("hosts", ()))
+    try:
+        return Settings(**split_limits(given), **fixed, hosts=hosts)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None

@@ -1,0 +1,64 @@
+"""One call, wherever it is answered: refused here, by a registered Python function, by the core or by a core thread."""
+
+import asyncio
+
+from foreseal.errors import RpcError
+from foreseal.rpc import codes
+from foreseal.rpc.completions import Completions
+from foreseal.rpc.core import Core, Outcome, Reader
+from foreseal.rpc.registry import Registry
+
+FORBIDDEN, BUSY = 403, 429
+
+
+class Refused(RpcError):
+    """A call that this endpoint does not take, now or at all; `status` is its HTTP status when it stands alone."""
+
+    status: int
+
+
+def _refused(status: int, code: int, message: str, data: bytes | None = None) -> Refused:
+    error = Refused(code, message, data)
+    error.status = status
+    return error
+
+
+class Calls:
+    """Runs calls against one node. Used from the event loop's thread only."""
+
+    def __init__(self, core: Core, registry: Registry, most: int, forbidden: frozenset[str]) -> None:
+        self.completions = Completions(core)
+        self._registry = registry
+        self._registered = registry.methods
+        self._most = most
+        self._forbidden = forbidden
+        # What may be refused: forbidden methods, and those seen to run on core threads.
+        self._apart = set(forbidden)
+
+    def run(self, reader: Reader, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+        """Start a call against `reader`; its outcome at once, or the future of it."""
+        if method in self._apart:
+            refusal = self._refusal(method)
+            if refusal is not None:
+                return refusal
+        if method in self._registered:
+            return self._registry.call(method, params)
+        completions = self.completions
+        try:
+            result = reader.call(method, params, completions.ticket)
+        except RpcError as error:
+            return error
+        if result is not None:
+            return result
+        self._apart.add(method)
+        return completions.due()
+
+    def _refusal(self, method: str) -> Refused | None:
+        """Why a method that is forbidden, or that runs on core threads, is not taken; None if it is."""
+        if method in self._forbidden:
+            text = f"{method} is not served on the public endpoint: use a dedicated one"
+            return _refused(FORBIDDEN, codes.FORBIDDEN, text)
+        if len(self.completions) >= self._most:
+            data = b'{"limit":"calls","max":%d}' % self._most
+            return _refused(BUSY, codes.LIMIT, "too many calls at once: try again", data)
+        return None

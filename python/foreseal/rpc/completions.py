@@ -1,0 +1,59 @@
+"""Calls that run on core threads, and the one wake-up that brings their outcomes back to the event loop."""
+
+import asyncio
+
+from foreseal.rpc.core import Core, Outcome
+
+
+class Completions:
+    """Outcomes that are still due, by ticket. Used from the event loop's thread only."""
+
+    def __init__(self, core: Core) -> None:
+        self.ticket = 0
+        """The ticket that the next call is to carry."""
+        self._core = core
+        self._due: dict[int, asyncio.Future[Outcome]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._idle: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Listen for the core's wake-ups on `loop`."""
+        self._loop = loop
+        loop.add_reader(self._core.event_fd(), self._drain)
+
+    def detach(self) -> None:
+        """Stop listening; outcomes still due never come."""
+        if self._loop is not None:
+            self._loop.remove_reader(self._core.event_fd())
+            self._loop = None
+        for future in self._due.values():
+            future.cancel()
+        self._due.clear()
+
+    def due(self) -> asyncio.Future[Outcome]:
+        """The outcome of the call that has just been handed over under `ticket`."""
+        if self._loop is None:
+            raise RuntimeError("the core answered later, but no event loop listens to it")
+        future = self._due[self.ticket] = self._loop.create_future()
+        self.ticket += 1
+        return future
+
+    async def drained(self) -> None:
+        """Wait until nothing is due."""
+        if self._due and self._loop is not None:
+            self._idle = self._loop.create_future()
+            await self._idle
+
+    def _drain(self) -> None:
+        for ticket, outcome in self._core.drain():
+            future = self._due.pop(ticket, None)
+            # The client may have gone, and with it the task that waited.
+            if future is not None and not future.done():
+                future.set_result(outcome)
+        if self._idle is not None and not self._due:
+            if not self._idle.done():
+                self._idle.set_result(None)
+            self._idle = None

@@ -1,0 +1,36 @@
+"""What a caller may make grow, and how far."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one request; going past one is refused with an error that names it."""
+
+    body: int = 5 * 1024 * 1024
+    """Largest request body, bytes (HTTP 413)."""
+    batch: int = 1000
+    """Most entries in one batch (-32005)."""
+    depth: int = 64
+    """Deepest nesting of JSON arrays and objects, the envelope included, at most 250 (-32005)."""
+    response: int = 64 * 1024 * 1024
+    """Largest result, bytes; the results of a batch share one such allowance (-32005)."""
+    calls: int = 1024
+    """Most calls waiting for or running on core threads (HTTP 429)."""
+    wait: int = 20_000
+    """Longest time that a body may take to come, ms (HTTP 408)."""
+
+
+class Allowance:
+    """Bytes that the results of one request may still take."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def take(self, size: int) -> bool:
+        """Use `size` bytes up; False, and nothing left, when there are fewer."""
+        fits = size <= self.left
+        self.left = self.left - size if fits else 0
+        return fits

@@ -1,0 +1,70 @@
+"""Methods that a Python user adds to the node's own."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import orjson
+
+from foreseal.errors import RpcError
+from foreseal.rpc import codes
+from foreseal.rpc.core import Outcome
+
+log = logging.getLogger(__name__)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Registry:
+    """Python functions by method name. A name registered here is answered here, also when the core knows it."""
+
+    def __init__(self) -> None:
+        self.methods: dict[str, tuple[Callable[..., Any], inspect.Signature]] = {}
+        """Registered functions and their signatures by method name."""
+
+    def method(self, name: str) -> Callable[[Function], Function]:
+        """Register the decorated function, plain or `async`, as the method `name`.
+
+        It gets the positional params and returns what JSON can carry; it may raise `RpcError`.
+        Plain functions run on the event loop, so they must be short. Raises ValueError if the name is taken.
+        """
+
+        def register(function: Function) -> Function:
+            if name in self.methods:
+                raise ValueError(f"method {name} is registered already")
+            self.methods[name] = (function, inspect.signature(function))
+            return function
+
+        return register
+
+    def call(self, name: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+        """Run a registered method. The outcome is -32602 for wrong params, -32603 for any error but `RpcError`."""
+        function, signature = self.methods[name]
+        arguments = orjson.loads(params)
+        try:
+            signature.bind(*arguments)
+        except TypeError as error:
+            return RpcError(codes.PARAMS, str(error), None)
+        try:
+            result = function(*arguments)
+            return (
+                asyncio.ensure_future(_awaited(name, result)) if inspect.isawaitable(result) else orjson.dumps(result)
+            )
+        except Exception as error:  # a user's function may raise anything, and must end its own call only
+            return _as_outcome(name, error)
+
+
+async def _awaited(name: str, result: Awaitable[Any]) -> Outcome:
+    try:
+        return orjson.dumps(await result)
+    except Exception as error:  # as in `Registry.call`
+        return _as_outcome(name, error)
+
+
+def _as_outcome(name: str, error: Exception) -> RpcError:
+    if isinstance(error, RpcError):
+        return error
+    log.error("registered method failed", extra={"method": name}, exc_info=error)
+    return RpcError(codes.INTERNAL, "internal error", None)

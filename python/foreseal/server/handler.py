@@ -1,0 +1,143 @@
+"""The one handler behind every front: an HTTP request in, its response out, no socket and no framework."""
+
+from typing import NamedTuple, Protocol
+
+from foreseal.errors import RpcError
+from foreseal.rpc import Dispatcher
+from foreseal.rpc.core import Core
+from foreseal.rpc.envelope import NULL, failure, over_limit
+from foreseal.server.access import CORS, PREFLIGHT, Headers, Hosts
+from foreseal.server.metrics import render_metrics
+from foreseal.server.settings import Settings
+
+JSON = (b"content-type", b"application/json")
+TEXT = (b"content-type", b"text/plain; charset=utf-8")
+METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+RETRY_AFTER = (b"retry-after", b"1")
+
+BUSY = 429
+# Heads remembered at most.
+_REMEMBERED = 256
+# Of a content length that is worth reading as a number.
+_MOST_DIGITS = 18
+
+
+class Node(Core, Protocol):
+    """What the handler asks of the node beside calls."""
+
+    def freshness(self) -> tuple[int, int, int]:
+        """Number of the block being built, index of its newest step, ms since the last tick."""
+
+    def health(self) -> tuple[bool, str]:
+        """Whether the node can be relied on, or why not."""
+
+    def ready(self) -> tuple[bool, str]:
+        """As `health`, and the journal is replayed."""
+
+    def status(self) -> bytes:
+        """The answer of `foreseal_status`, JSON."""
+
+
+Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+"""Status, headers and body of an HTTP response."""
+
+
+class Response(NamedTuple):
+    """A whole HTTP response."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class Handler:
+    """Decides what an HTTP request gets. Used from the event loop's thread only."""
+
+    def __init__(self, node: Node, dispatcher: Dispatcher, settings: Settings) -> None:
+        self.largest_body = settings.limits.body
+        self._longest_wait = settings.limits.wait
+        # A declared length of fewer digits needs no closer look.
+        self._digits = len(str(self.largest_body))
+        self.answer = dispatcher.answer
+        """Answers the body of a call: status and bytes, at once or to await."""
+        self._node = node
+        self._dispatcher = dispatcher
+        self._browsers = settings.browsers
+        self._hosts = Hosts(settings.hosts, any_by_default=not settings.browsers)
+        self._common = CORS if settings.browsers else []
+        # Heads of calls found good, by what `_check` looks at, so that the usual ones cost one look-up.
+        self._good: set[tuple[str, str, bytes | None, bytes | None]] = set()
+
+    def route(self, verb: str, path: str, headers: Headers) -> Response | None:
+        """Answer from the head of a request; None for a call, whose body goes to `answer`."""
+        head = (verb, path, headers.get(b"content-type"), headers.get(b"host"))
+        if head not in self._good:
+            response = self._check(verb, path, headers)
+            if response is not None:
+                return response
+            if len(self._good) < _REMEMBERED:
+                self._good.add(head)
+        size = headers.get(b"content-length", b"")
+        return self.too_large() if len(size) >= self._digits and self._is_too_large(size) else None
+
+    def _check(self, verb: str, path: str, headers: Headers) -> Response | None:
+        if not self._hosts.accepts(headers):
+            text = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
+            return self._text(403, text)
+        if path != "/":
+            return self._page(verb, path)
+        if verb != "POST":
+            if verb == "OPTIONS" and self._browsers:
+                return Response(204, PREFLIGHT, b"")
+            return self._wrong_verb(b"POST, OPTIONS" if self._browsers else b"POST")
+        kind = headers.get(b"content-type")
+        if kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
+            return self._text(415, "the content type must be application/json")
+        return None
+
+    def view_header(self) -> tuple[bytes, bytes]:
+        """How fresh the view is: take it before the call, so that it never claims a newer one than the answer's."""
+        return b"x-foreseal-view", b"%d.%d; age=%d" % self._node.freshness()
+
+    def response_headers(self, status: int, view: tuple[bytes, bytes], headers: Headers) -> list[tuple[bytes, bytes]]:
+        """Headers of the answer to a call that came with `headers`."""
+        lines = [JSON, view]
+        if status == BUSY:
+            lines.append(RETRY_AFTER)
+        # Only browsers send an origin; everybody else is spared the two lines.
+        if self._browsers and b"origin" in headers:
+            lines += CORS
+        return lines
+
+    def too_large(self) -> Response:
+        """The response to a body beyond the limit; whoever reads the body stops there."""
+        most = self.largest_body
+        error: RpcError = over_limit("body", most, f"the body is larger than {most} bytes")
+        return Response(413, [JSON, *self._common], failure(NULL, error))
+
+    def too_slow(self) -> Response:
+        """The response to a body that did not come in time."""
+        error: RpcError = over_limit("wait", self._longest_wait, f"no whole body came within {self._longest_wait} ms")
+        return Response(408, [JSON, *self._common], failure(NULL, error))
+
+    def _page(self, verb: str, path: str) -> Response:
+        if path not in ("/healthz", "/readyz", "/metrics"):
+            return self._text(404, "nothing here: JSON-RPC is at /, beside it /healthz, /readyz and /metrics")
+        if verb not in ("GET", "HEAD"):
+            return self._wrong_verb(b"GET, HEAD")
+        if path == "/metrics":
+            text = render_metrics(self._node, self._dispatcher)
+            return Response(200, [METRICS, *self._common], text.encode())
+        good, reason = self._node.health() if path == "/healthz" else self._node.ready()
+        return self._text(200, "ok") if good else self._text(503, reason)
+
+    def _is_too_large(self, size: bytes) -> bool:
+        return not size.isdigit() or len(size) > _MOST_DIGITS or int(size) > self.largest_body
+
+    def _wrong_verb(self, allowed: bytes) -> Response:
+        response = self._text(405, f"allowed here: {allowed.decode()}")
+        response.headers.append((b"allow", allowed))
+        return response
+
+    def _text(self, status: int, text: str) -> Response:
+        return Response(status, [TEXT, *self._common], text.encode() + b"\n")

@@ -1,0 +1,81 @@
+//! The growing lists of a block being built, with their tries and bloom kept incrementally.
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, Bloom, Bytes};
+use foreseal_trie::ListTrie;
+use foreseal_types::{Receipt, Transaction, length_in_block};
+use imbl::Vector;
+
+/// Transactions and receipts so far. A clone shares its structure; appending costs what is appended.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    pub transactions: Vector<Arc<Transaction>>,
+    pub receipts: Vector<Arc<Receipt>>,
+    transactions_trie: ListTrie,
+    receipts_trie: ListTrie,
+    /// Bloom of every log so far.
+    pub bloom: Bloom,
+    /// Bytes that the transactions take inside the block's RLP.
+    pub transactions_length: usize,
+    /// Blob gas of the transactions so far (EIP-4844).
+    pub blob_gas_used: u64,
+}
+
+impl Body {
+    /// Gas used so far.
+    pub fn gas_used(&self) -> u64 {
+        self.receipts.last().map_or(0, |receipt| receipt.cumulative_gas_used)
+    }
+
+    /// Number of logs so far.
+    pub fn log_count(&self) -> u64 {
+        self.receipts.last().map_or(0, |r| r.first_log_index + r.logs.len() as u64)
+    }
+
+    /// Root of the transactions trie.
+    pub fn transactions_root(&self) -> B256 {
+        self.transactions_trie.root()
+    }
+
+    /// Root of the receipts trie.
+    pub fn receipts_root(&self) -> B256 {
+        self.receipts_trie.root()
+    }
+
+    /// The lists with a step's transactions and receipts added. The two tries are built side by side.
+    #[must_use]
+    pub fn extended(&self, transactions: &[Arc<Transaction>], receipts: &[Arc<Receipt>]) -> Self {
+        let mut next = self.clone();
+        if transactions.is_empty() {
+            return next;
+        }
+        let Self { transactions_trie, receipts_trie, .. } = &mut next;
+        rayon::join(
+            || transactions_trie.extend(transactions.iter().map(|t| t.encoded().clone())),
+            || {
+                receipts_trie.extend(receipts.iter().map(|receipt| {
+                    let mut bytes = Vec::with_capacity(320 + receipt.logs.len() * 160);
+                    receipt.encode_2718(&mut bytes);
+                    Bytes::from(bytes)
+                }));
+            },
+        );
+        for transaction in transactions {
+            next.transactions_length += length_in_block(transaction);
+            next.blob_gas_used += blob_gas(transaction);
+            next.transactions.push_back(transaction.clone());
+        }
+        for receipt in receipts {
+            next.bloom.accrue_bloom(&receipt.bloom);
+            next.receipts.push_back(receipt.clone());
+        }
+        next
+    }
+}
+
+/// Blob gas that a transaction takes in its block; zero for all but type 3.
+pub fn blob_gas(transaction: &Transaction) -> u64 {
+    use alloy_consensus::Transaction as _;
+    transaction.envelope().blob_gas_used().unwrap_or(0)
+}

@@ -1,0 +1,19 @@
+//! Why a block cannot be built or a recorded step cannot be applied.
+
+use alloy_primitives::B256;
+use foreseal_evm::ExecutionError;
+
+/// A failure of building. None of them is caused by a transaction: those are skipped and reported.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    #[error("block {number} would not be a proof-of-stake block under this genesis; it can only be imported")]
+    NotProofOfStake { number: u64 },
+    #[error("block {number} can have no gas limit: its parent's is {parent}")]
+    GasLimit { number: u64, parent: u64 },
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
+    #[error("step {index} of block {number} does not follow the step before it: {what}")]
+    OutOfOrder { number: u64, index: u64, what: &'static str },
+    #[error("step {index} of block {number} gives hash {computed}, its record says {recorded}")]
+    HashMismatch { number: u64, index: u64, computed: B256, recorded: B256 },
+}

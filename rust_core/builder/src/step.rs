@@ -1,0 +1,128 @@
+//! One turn of the builder: take from the pool what fits, execute it, make the step.
+
+use std::sync::Arc;
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256};
+use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
+use foreseal_pool::Best;
+use foreseal_state::BlockHashes;
+use foreseal_types::{Flashblock, MAX_BLOCK_BYTES, SpecId, StateDiff, Transaction, length_in_block};
+
+use crate::{BuildError, OpenBlock, body::blob_gas};
+
+/// The least gas that any transaction needs.
+const LEAST_GAS: u64 = 21_000;
+/// Room left for the header when the size of a block is checked (EIP-7934); a header is under 1 KiB.
+const HEADER_ROOM: usize = 2048;
+
+/// The accounts of so many transactions are read at a time.
+const LOOK_AHEAD: usize = 64;
+
+/// What a turn of the builder made.
+#[derive(Debug)]
+pub struct Stepped {
+    /// The block with the step, and the step. `None` when nothing was added: then there is no step.
+    pub step: Option<(OpenBlock, Flashblock)>,
+    /// Transactions that execution refused, for the pool to judge.
+    pub rejected: Vec<(B256, Rejected)>,
+}
+
+/// What is left of the block's budgets.
+struct Room {
+    gas: u64,
+    blob_gas: u64,
+    bytes: usize,
+}
+
+impl Room {
+    fn of(block: &OpenBlock) -> Self {
+        let header = block.header();
+        let blob_limit = block.spec.blob_params(header.timestamp).map_or(0, |p| p.max_blob_gas_per_block());
+        let bytes = if block.fork().is_enabled_in(SpecId::OSAKA) {
+            MAX_BLOCK_BYTES.saturating_sub(block.body.transactions_length + HEADER_ROOM)
+        } else {
+            usize::MAX
+        };
+        Self {
+            gas: header.gas_limit.saturating_sub(block.body.gas_used()),
+            blob_gas: blob_limit.saturating_sub(block.body.blob_gas_used),
+            bytes,
+        }
+    }
+
+    fn fits(&self, transaction: &Transaction) -> bool {
+        transaction.envelope().gas_limit() <= self.gas
+            && blob_gas(transaction) <= self.blob_gas
+            && length_in_block(transaction) <= self.bytes
+    }
+
+    fn take(&mut self, transaction: &Transaction, gas_used: u64) {
+        self.gas = self.gas.saturating_sub(gas_used);
+        self.blob_gas = self.blob_gas.saturating_sub(blob_gas(transaction));
+        self.bytes = self.bytes.saturating_sub(length_in_block(transaction));
+    }
+}
+
+/// The accounts that a transaction surely needs.
+fn accounts_of(transaction: &Transaction) -> impl Iterator<Item = Address> {
+    std::iter::once(transaction.sender()).chain(transaction.envelope().to())
+}
+
+impl OpenBlock {
+    /// Takes transactions in the pool's order while they fit and `keep_going` says yes, executes them, and
+    /// makes the next step from those that ran. A transaction that does not fit waits, and so does what its
+    /// sender sent after it.
+    ///
+    /// # Errors
+    /// Only when the state cannot be read or a system contract fails; never because of a transaction.
+    pub fn step(
+        &self,
+        best: &mut Best,
+        hashes: &dyn BlockHashes,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<Stepped, BuildError> {
+        let mut room = Room::of(self);
+        let mut gas = BlockGas {
+            gas_used: self.body.gas_used(),
+            blob_gas_used: self.body.blob_gas_used,
+            log_count: self.body.log_count(),
+        };
+        let mut executor = Executor::new(&self.spec, &self.base, hashes, self.header());
+        let (mut transactions, mut receipts, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
+        let mut turns = 0_usize;
+        while room.gas >= LEAST_GAS && keep_going() {
+            if turns.is_multiple_of(LOOK_AHEAD) {
+                let upcoming = best.upcoming(LOOK_AHEAD);
+                executor.prefetch(upcoming.flat_map(|pooled| accounts_of(pooled.transaction())))?;
+            }
+            turns += 1;
+            let Some(pooled) = best.next() else { break };
+            let transaction = pooled.transaction();
+            if !room.fits(transaction) {
+                best.skip_sender();
+                continue;
+            }
+            match executor.transact(transaction, &mut gas) {
+                Ok(receipt) => {
+                    room.take(transaction, receipt.gas_used);
+                    transactions.push(transaction.clone());
+                    receipts.push(Arc::new(receipt));
+                }
+                Err(ExecutionError::Rejected(reason)) => {
+                    best.skip_sender();
+                    rejected.push((transaction.hash(), reason));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let diff: StateDiff = executor.take_diff();
+        drop(executor);
+        if transactions.is_empty() {
+            return Ok(Stepped { step: None, rejected });
+        }
+        let step =
+            self.advanced(transactions, receipts, Arc::new(diff), hashes, self.hash(), self.index() + 1)?;
+        Ok(Stepped { step: Some(step), rejected })
+    }
+}

@@ -1,0 +1,101 @@
+//! Recorded steps are applied only if they give what they say.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
+use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
+use foreseal_state::{BlockHashes, State, StateReader};
+use foreseal_testkit::{Fees, Wallet, test_genesis};
+use foreseal_types::{ChainSpec, Flashblock, StateDiff};
+
+struct NoHashes;
+
+impl BlockHashes for NoHashes {
+    fn block_hash(&self, _: u64) -> Option<B256> {
+        None
+    }
+}
+
+struct Head(State);
+
+impl PendingHead for Head {
+    fn state(&self) -> &dyn StateReader {
+        &self.0
+    }
+
+    fn is_preconfirmed(&self, _: &B256) -> bool {
+        false
+    }
+}
+
+/// A block opened on genesis, its opening step, and one step of two transfers made on it.
+fn block_with_step() -> (OpenBlock, Flashblock, OpenBlock, Flashblock) {
+    let wallets = Wallet::some(2);
+    let spec = Arc::new(ChainSpec::new(test_genesis(&wallets)).unwrap());
+    let state = State::from_genesis(spec.genesis());
+    let header = spec.genesis_header(state.root());
+    let parent = Parent { header: &header, hash: header.hash_slow(), state: &state };
+    let opening = Opening {
+        merged: true,
+        timestamp: 2,
+        mix_hash: B256::repeat_byte(7),
+        beneficiary: Address::repeat_byte(9),
+        gas_limit: header.gas_limit,
+        extra_data: Bytes::new(),
+    };
+    let (open, first) = OpenBlock::open(&spec, parent, &opening, &NoHashes).unwrap();
+    let reopened = OpenBlock::reopen(&spec, parent, &first).unwrap();
+    assert_eq!(reopened.hash(), open.hash());
+    let pool = Pool::new(PoolConfig::default());
+    let rules = pool.rules(&spec, open.header());
+    let head = Arc::new(Head(open.state().clone()));
+    for nonce in 0..2 {
+        let raw = wallets[0].transfer(nonce, wallets[1].address, 5, Fees::default());
+        pool.add(decode_submission(&raw, &rules).unwrap(), || head.clone()).unwrap();
+    }
+    let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
+    let (stepped, step) = open.step(&mut best, &NoHashes, &mut || true).unwrap().step.unwrap();
+    (open, first, stepped, step)
+}
+
+#[test]
+fn a_record_survives_its_bytes_and_gives_the_same_block() {
+    let (open, _, stepped, step) = block_with_step();
+    let read = Flashblock::decode(&step.encode()).unwrap();
+    let applied = open.apply(&read).unwrap();
+    assert_eq!((applied.hash(), applied.index()), (stepped.hash(), 1));
+    assert_eq!(applied.block().receipts, stepped.block().receipts);
+    assert_eq!(applied.state().root(), stepped.header().state_root);
+}
+
+#[test]
+fn a_record_that_does_not_give_its_hash_is_refused() {
+    let (open, _, _, step) = block_with_step();
+    let mut richer = StateDiff::clone(&step.diff);
+    let account = richer.accounts[0].diff.account.as_mut().unwrap();
+    account.balance += U256::from(1);
+    let forged = Flashblock { diff: Arc::new(richer), ..step };
+    let error = open.apply(&forged).unwrap_err();
+    assert!(matches!(error, BuildError::HashMismatch { number: 1, index: 1, .. }), "{error}");
+}
+
+#[test]
+fn records_apply_in_their_order_only() {
+    let (open, first, stepped, step) = block_with_step();
+    for (block, record) in [(&stepped, &step), (&open, &first), (&stepped, &first)] {
+        assert!(matches!(block.apply(record), Err(BuildError::OutOfOrder { .. })));
+    }
+    let elsewhere = Flashblock { previous: B256::ZERO, ..step };
+    assert!(matches!(open.apply(&elsewhere), Err(BuildError::OutOfOrder { .. })));
+}
+
+#[test]
+fn the_step_takes_nothing_after_its_time_is_up() {
+    let (open, ..) = block_with_step();
+    let pool = Pool::new(PoolConfig::default());
+    let stepped = open.step(&mut pool.best(1, 1), &NoHashes, &mut || false).unwrap();
+    assert!(stepped.step.is_none() && stepped.rejected.is_empty());
+}

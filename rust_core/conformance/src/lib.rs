@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod allocation;
+mod basic;
+mod blockchain;
+mod case;
+mod networks;
+mod rlp;
+mod run;
+mod source;
+mod state;
+mod transaction;
+mod trie;
+pub mod vectors;
+mod wide;
+
+pub use case::{Case, Counts};
+pub use networks::chain_spec;
+pub use run::{RunError, Suite, run, run_lines};

@@ -1,0 +1,79 @@
+//! The files of a run: single ones, folders, or a `.tar.zst` archive read in place.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use ruzstd::decoding::StreamingDecoder;
+
+/// Archives are compressed with long windows (bytes).
+const MAX_WINDOW: u64 = 1 << 30;
+
+/// A vector file in memory.
+pub struct VectorFile {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+/// Whether a file belongs to the run, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Belongs {
+    Yes,
+    No,
+    /// Only when no other file under the same path says yes.
+    Unless,
+}
+
+/// The JSON files under `path` that belong, sorted by name.
+pub fn files(path: &Path, wanted: &dyn Fn(&str) -> Belongs) -> io::Result<Vec<VectorFile>> {
+    let mut found = Vec::new();
+    if path.is_dir() {
+        walk(path, wanted, &mut found)?;
+    } else if path.to_string_lossy().ends_with(".tar.zst") {
+        unpack(path, wanted, &mut found)?;
+    } else {
+        // A file that was named is run, whatever the folder it stands in.
+        found.push(VectorFile { name: path.display().to_string(), bytes: std::fs::read(path)? });
+    }
+    if found.iter().any(|file| wanted(&file.name) == Belongs::Yes) {
+        found.retain(|file| wanted(&file.name) == Belongs::Yes);
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+fn walk(folder: &Path, wanted: &dyn Fn(&str) -> Belongs, found: &mut Vec<VectorFile>) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path: PathBuf = entry?.path();
+        let name = path.display().to_string();
+        if path.is_dir() {
+            walk(&path, wanted, found)?;
+        } else if is_json(&path) && wanted(&name) != Belongs::No {
+            found.push(VectorFile { name, bytes: std::fs::read(&path)? });
+        }
+    }
+    Ok(())
+}
+
+fn unpack(path: &Path, wanted: &dyn Fn(&str) -> Belongs, found: &mut Vec<VectorFile>) -> io::Result<()> {
+    let source = BufReader::new(File::open(path)?);
+    let decoder = StreamingDecoder::new_with_max_window_size(source, MAX_WINDOW)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+    for entry in tar::Archive::new(decoder).entries()? {
+        let mut entry = entry?;
+        let inside = entry.path()?.into_owned();
+        let name = inside.display().to_string();
+        if entry.header().entry_type().is_file() && is_json(&inside) && wanted(&name) != Belongs::No {
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes)?;
+            found.push(VectorFile { name, bytes });
+        }
+    }
+    Ok(())
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}

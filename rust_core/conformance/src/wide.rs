@@ -1,0 +1,97 @@
+//! Transactions whose fees need more than 128 bits.
+//!
+//! The vectors allow fees up to 256 bits; the transaction types that the core is built from stop at 128, far above what
+//! anybody could pay. So what such a transaction *is* (hash, signer, overflow) is judged from its bytes here, and the
+//! rest of the rules by the core, on the same transaction with the greatest fee that it can hold.
+
+use alloy_consensus::crypto::secp256k1;
+use alloy_primitives::{Address, B256, Signature, U256, keccak256};
+use foreseal_types::Transaction;
+
+use crate::rlp::Item;
+
+/// Largest fee that the core's types hold, in bytes.
+const NARROW: usize = 16;
+
+/// A transaction with a fee too wide for the core.
+pub struct Wide {
+    pub hash: B256,
+    pub sender: Address,
+    /// The same transaction with the fee cut down.
+    pub narrowed: Transaction,
+}
+
+/// Where the fields stand in the list of a transaction type.
+struct Layout {
+    fees: &'static [usize],
+    gas_limit: usize,
+    /// Number of fields before the signature.
+    unsigned: usize,
+}
+
+const LEGACY: Layout = Layout { fees: &[1], gas_limit: 2, unsigned: 6 };
+const EIP1559: Layout = Layout { fees: &[2, 3], gas_limit: 4, unsigned: 9 };
+
+/// Reads a transaction of which a fee is wider than 128 bits. `None` when it is none, or not a transaction.
+pub fn read(bytes: &[u8]) -> Option<Result<Wide, String>> {
+    let (kind, payload, layout) = match bytes.split_first()? {
+        (2, payload) => (&bytes[..1], payload, EIP1559),
+        _ => (&bytes[..0], bytes, LEGACY),
+    };
+    let Item::List(fields) = Item::decode(payload).ok()? else { return None };
+    if fields.len() != layout.unsigned + 3 {
+        return None;
+    }
+    let numbers: Vec<Option<U256>> = fields.iter().map(number).collect();
+    let gas_limit = numbers[layout.gas_limit]?;
+    let fees: Vec<U256> = layout.fees.iter().map(|at| numbers[*at]).collect::<Option<_>>()?;
+    if fees.iter().all(|fee| fee.byte_len() <= NARROW) {
+        return None;
+    }
+    if fees.iter().any(|fee| fee.checked_mul(gas_limit).is_none()) {
+        return Some(Err("gas limit times fee exceeds 256 bits".to_owned()));
+    }
+    let [v, r, s] = numbers[layout.unsigned..] else { return None };
+    let (v, r, s) = (v?, r?, s?);
+    let mut signed = fields[..layout.unsigned].to_vec();
+    let odd = if kind.is_empty() {
+        let v = u64::try_from(v).ok()?;
+        if v >= 35 {
+            let chain_id = Item::String(U256::from((v - 35) / 2).to_be_bytes_trimmed_vec());
+            signed.extend([chain_id, Item::String(Vec::new()), Item::String(Vec::new())]);
+            (v - 35) % 2 == 1
+        } else {
+            v == 28
+        }
+    } else {
+        v == U256::ONE
+    };
+    let message = keccak256([kind, &alloy_rlp::encode(Item::List(signed))].concat());
+    let sender = match secp256k1::recover_signer_unchecked(&Signature::new(r, s, odd), message) {
+        Ok(sender) => sender,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let mut narrow = fields;
+    for at in layout.fees {
+        if numbers[*at].is_some_and(|fee| fee.byte_len() > NARROW) {
+            narrow[*at] = Item::String(vec![0xff; NARROW]);
+        }
+    }
+    let narrow = [kind, &alloy_rlp::encode(Item::List(narrow))].concat();
+    let envelope = Transaction::decode_envelope(&narrow).map_err(|error| error.to_string());
+    Some(envelope.map(|envelope| Wide {
+        hash: keccak256(bytes),
+        sender,
+        narrowed: Transaction::new(envelope, sender),
+    }))
+}
+
+/// A number of at most 256 bits without leading zeros.
+fn number(item: &Item) -> Option<U256> {
+    match item {
+        Item::String(bytes) if bytes.len() <= 32 && bytes.first() != Some(&0) => {
+            Some(U256::from_be_slice(bytes))
+        }
+        _ => None,
+    }
+}

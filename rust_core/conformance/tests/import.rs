@@ -1,0 +1,42 @@
+//! The sample chain of the execution API: every block of it, through every fork.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{B256, b256};
+use alloy_rlp::Decodable;
+use foreseal_conformance::vectors;
+use foreseal_evm::execute_block;
+use foreseal_state::{BlockHashes, State};
+use foreseal_types::{BlockBytes, ChainSpec, parse_genesis};
+
+const HEAD: B256 = b256!("0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7");
+
+struct Hashes(BTreeMap<u64, B256>);
+
+impl BlockHashes for Hashes {
+    fn block_hash(&self, number: u64) -> Option<B256> {
+        self.0.get(&number).copied()
+    }
+}
+
+#[test]
+fn the_sample_chain_imports() {
+    let Some(folder) = vectors::find("execution-apis") else { return };
+    let genesis = parse_genesis(&std::fs::read_to_string(folder.join("genesis.json")).unwrap()).unwrap();
+    let spec = ChainSpec::new(genesis).unwrap();
+    let mut state = State::from_genesis(spec.genesis());
+    let mut parent = spec.genesis_header(state.root());
+    let mut hashes = Hashes(BTreeMap::from([(0, parent.hash_slow())]));
+    let chain = std::fs::read(folder.join("chain.rlp")).unwrap();
+    let mut rest = chain.as_slice();
+    while !rest.is_empty() {
+        let block = BlockBytes::decode(&mut rest).unwrap();
+        let number = block.header.number;
+        let executed = execute_block(&spec, &parent, &state, &hashes, block)
+            .unwrap_or_else(|error| panic!("block {number}: {error}"));
+        hashes.0.insert(number, executed.block.hash);
+        (parent, state) = (executed.block.header, executed.state);
+    }
+    assert_eq!((parent.number, parent.hash_slow()), (54, HEAD));
+    println!("54 blocks, 0 failed");
+}

@@ -1,0 +1,139 @@
+//! A whole block from outside: validated, executed, its roots compared.
+
+use std::{fmt::Display, sync::Arc};
+
+use alloy_consensus::{Eip658Value, Header, Transaction as _};
+use alloy_primitives::Bloom;
+use foreseal_state::{BlockHashes, State};
+use foreseal_trie::ordered_trie_root;
+use foreseal_types::{
+    Block, BlockBytes, ChainSpec, Receipt, SpecId, Transaction, TransactionError, length_in_block,
+    recover_all,
+};
+
+use crate::{
+    error::ExecutionError,
+    executor::{BlockGas, Executor},
+    header,
+    system::BlockBody,
+};
+
+/// A block that was executed, and the state after it.
+#[derive(Clone)]
+pub struct Executed {
+    pub block: Block,
+    pub state: State,
+}
+
+/// Why a block is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// A field differs from what the parent, the body or the execution gives.
+    #[error("{field}: expected {expected}, got {got}")]
+    Field { field: &'static str, expected: String, got: String },
+    #[error(transparent)]
+    Signature(#[from] TransactionError),
+    /// A transaction that the block cannot contain, by its position.
+    #[error("transaction {index}: {error}")]
+    Transaction { index: usize, error: ExecutionError },
+    /// Block processing around the transactions failed.
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
+}
+
+impl BlockError {
+    pub(crate) fn field(field: &'static str, expected: String, got: impl Display) -> Self {
+        Self::Field { field, expected, got: got.to_string() }
+    }
+}
+
+/// Compares a field; the error shows both sides.
+pub(crate) fn expect<T: PartialEq + Display + Copy>(
+    field: &'static str,
+    expected: T,
+    got: T,
+) -> Result<(), BlockError> {
+    if expected == got { Ok(()) } else { Err(BlockError::field(field, expected.to_string(), got)) }
+}
+
+/// Executes `block` on its parent's state and checks everything about it except a proof-of-work seal and the
+/// headers of uncles.
+///
+/// # Errors
+/// Names the first field that differs, with what was expected, or the transaction that cannot be there.
+pub fn execute_block(
+    spec: &ChainSpec,
+    parent: &Header,
+    parent_state: &State,
+    hashes: &dyn BlockHashes,
+    block: BlockBytes,
+) -> Result<Executed, BlockError> {
+    header::validate(spec, parent, &block)?;
+    let BlockBytes { header, transactions, uncles, withdrawals } = block;
+    let transactions = recover_all(transactions)?;
+    let items = transactions.iter().map(|transaction| transaction.encoded().clone());
+    expect("transactionsRoot", ordered_trie_root(items), header.transactions_root)?;
+    let body =
+        BlockBody { withdrawals: withdrawals.as_ref().map_or(&[], |list| list.as_slice()), uncles: &uncles };
+    let (state, receipts) = run(spec, &header, parent_state, hashes, &transactions, body)?;
+    expect("stateRoot", state.root(), header.state_root)?;
+    let transactions_length = transactions.iter().map(|transaction| length_in_block(transaction)).sum();
+    let block = Block {
+        hash: header.hash_slow(),
+        header,
+        transactions: transactions.into(),
+        receipts: receipts.into(),
+        uncles,
+        withdrawals,
+        transactions_length,
+    };
+    Ok(Executed { block, state })
+}
+
+/// Executes the body and checks what the header says about receipts, gas and requests.
+fn run(
+    spec: &ChainSpec,
+    header: &Header,
+    parent_state: &State,
+    hashes: &dyn BlockHashes,
+    transactions: &[Arc<Transaction>],
+    body: BlockBody<'_>,
+) -> Result<(State, Vec<Arc<Receipt>>), BlockError> {
+    let mut executor = Executor::new(spec, parent_state, hashes, header);
+    let accounts =
+        transactions.iter().flat_map(|one| std::iter::once(one.sender()).chain(one.envelope().to()));
+    executor.prefetch(accounts)?;
+    executor.begin_block(header.parent_hash, header.parent_beacon_block_root)?;
+    // Receipts before Byzantium carry the root after their transaction (EIP-658).
+    let with_roots = !executor.fork().is_enabled_in(SpecId::BYZANTIUM);
+    let mut state = parent_state.clone();
+    let mut gas = BlockGas::default();
+    let mut receipts = Vec::with_capacity(transactions.len());
+    for (index, transaction) in transactions.iter().enumerate() {
+        let mut receipt = executor
+            .transact(transaction, &mut gas)
+            .map_err(|error| BlockError::Transaction { index, error })?;
+        if with_roots {
+            state = state.apply(&executor.take_diff());
+            receipt.status = Eip658Value::PostState(state.root());
+        }
+        receipts.push(Arc::new(receipt));
+    }
+    let requests_hash = executor.end_block(receipts.iter().flat_map(|receipt| &receipt.logs), body)?;
+    validate_outcome(header, gas, &receipts)?;
+    header::validate_requests(requests_hash, header)?;
+    Ok((state.apply(&executor.take_diff()), receipts))
+}
+
+fn validate_outcome(header: &Header, gas: BlockGas, receipts: &[Arc<Receipt>]) -> Result<(), BlockError> {
+    expect("gasUsed", gas.gas_used, header.gas_used)?;
+    expect("blobGasUsed", gas.blob_gas_used, header.blob_gas_used.unwrap_or(0))?;
+    let bloom = receipts.iter().fold(Bloom::ZERO, |bloom, receipt| bloom | receipt.bloom);
+    expect("logsBloom", bloom, header.logs_bloom)?;
+    let items = receipts.iter().map(|receipt| {
+        let mut out = Vec::new();
+        receipt.encode_2718(&mut out);
+        out.into()
+    });
+    expect("receiptsRoot", ordered_trie_root(items), header.receipts_root)
+}

@@ -1,0 +1,326 @@
+//! What a step has read and written: the database that revm sees.
+
+use alloy_primitives::{
+    Address, B256, U256,
+    map::{AddressMap, B256Map},
+};
+use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader};
+use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
+use revm::{
+    Database,
+    bytecode::Bytecode,
+    database_interface::DBErrorMarker,
+    primitives::{KECCAK_EMPTY, U256Map},
+    state::{Account as EvmAccount, AccountInfo},
+};
+
+/// A failed state read on its way through revm.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ReadError(#[from] pub StateError);
+
+impl DBErrorMarker for ReadError {}
+
+/// A slot now, and at the last take.
+#[derive(Clone, Copy)]
+struct Slot {
+    value: U256,
+    base: U256,
+}
+
+/// An account now, and at the last take.
+#[derive(Default)]
+struct Entry<'a> {
+    info: Option<AccountInfo>,
+    base: Option<Account>,
+    slots: U256Map<Slot>,
+    /// The reader's storage of the account, once it was asked for.
+    storage: Option<Box<dyn StorageReader + 'a>>,
+    /// Slots written since the last take, in any order, possibly twice.
+    written: Vec<U256>,
+    /// The reader's storage of this account no longer counts: it was destroyed or created over.
+    detached: bool,
+    /// The storage of the last take is gone.
+    wiped: bool,
+    /// Listed in [`Cache::changed`].
+    listed: bool,
+}
+
+/// Write cache over a reader. Everything read is kept too, so a step asks the reader once per value.
+pub struct Cache<'a> {
+    reader: &'a dyn StateReader,
+    hashes: &'a dyn BlockHashes,
+    entries: AddressMap<Entry<'a>>,
+    codes: B256Map<Bytecode>,
+    /// Accounts written since the last take.
+    changed: Vec<Address>,
+    /// Is loaded with a nonce that it does not have; see [`Cache::pretend_used`].
+    pretended: Option<Address>,
+}
+
+fn account_of(info: &AccountInfo) -> Account {
+    let code_hash = if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash };
+    Account { nonce: info.nonce, balance: info.balance, code_hash }
+}
+
+fn info_of(account: Account) -> AccountInfo {
+    AccountInfo {
+        balance: account.balance,
+        nonce: account.nonce,
+        code_hash: account.code_hash,
+        account_id: None,
+        code: None,
+    }
+}
+
+impl Entry<'_> {
+    fn loaded(account: Option<Account>) -> Self {
+        Self { info: account.map(info_of), base: account, ..Self::default() }
+    }
+
+    fn wipe(&mut self) {
+        self.slots.clear();
+        self.written.clear();
+        self.detached = true;
+        self.wiped = true;
+    }
+
+    fn destroy(&mut self) {
+        self.info = None;
+        self.wipe();
+    }
+
+    fn write(&mut self, slot: U256, value: U256) {
+        // revm loads a slot before it writes it, except in an account just created: there the old value is zero.
+        let entry = self.slots.entry(slot).or_insert(Slot { value: U256::ZERO, base: U256::ZERO });
+        if entry.value == entry.base {
+            self.written.push(slot);
+        }
+        entry.value = value;
+    }
+
+    /// The change since the last take, and the code if that is new.
+    fn take(&mut self) -> (Option<AccountDiff>, Option<NewCode>) {
+        self.listed = false;
+        let account = self.info.as_ref().map(account_of);
+        let base = std::mem::replace(&mut self.base, account);
+        let wiped = std::mem::take(&mut self.wiped);
+        let wiped = base.is_some() && (wiped || account.is_none());
+        let mut written = std::mem::take(&mut self.written);
+        written.sort_unstable();
+        written.dedup();
+        let mut storage = Vec::with_capacity(written.len());
+        for key in written {
+            let Some(slot) = self.slots.get_mut(&key) else { continue };
+            if slot.value != slot.base {
+                storage.push((key, slot.value));
+            }
+            slot.base = slot.value;
+        }
+        if account == base && !wiped && storage.is_empty() {
+            return (None, None);
+        }
+        let before = base.map_or(KECCAK_EMPTY, |a| a.code_hash);
+        let code = self.new_code(before);
+        (Some(AccountDiff { account, wiped, storage }), code)
+    }
+
+    fn new_code(&self, before: B256) -> Option<NewCode> {
+        let info = self.info.as_ref()?;
+        let code = info.code.as_ref()?;
+        let fresh = info.code_hash != before && info.code_hash != KECCAK_EMPTY && !code.is_empty();
+        fresh.then(|| NewCode { hash: info.code_hash, code: code.original_bytes() })
+    }
+}
+
+impl<'a> Cache<'a> {
+    pub fn new(reader: &'a dyn StateReader, hashes: &'a dyn BlockHashes) -> Self {
+        Self {
+            reader,
+            hashes,
+            entries: AddressMap::default(),
+            codes: B256Map::default(),
+            changed: Vec::new(),
+            pretended: None,
+        }
+    }
+
+    fn entry(&mut self, address: Address) -> Result<&mut Entry<'a>, StateError> {
+        match self.entries.entry(address) {
+            alloy_primitives::map::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+            alloy_primitives::map::hash_map::Entry::Vacant(entry) => {
+                let account = self.reader.account(&address)?;
+                Ok(entry.insert(Entry::loaded(account)))
+            }
+        }
+    }
+
+    /// Reads the accounts that are not known yet, all at once.
+    pub fn prefetch(&mut self, addresses: impl Iterator<Item = Address>) -> Result<(), StateError> {
+        let mut unknown: Vec<Address> = addresses.filter(|one| !self.entries.contains_key(one)).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        let accounts = self.reader.accounts(&unknown)?;
+        for (address, account) in unknown.into_iter().zip(accounts) {
+            self.entries.insert(address, Entry::loaded(account));
+        }
+        Ok(())
+    }
+
+    /// The account as it is now.
+    pub fn account(&mut self, address: Address) -> Result<Option<Account>, StateError> {
+        Ok(self.entry(address)?.info.as_ref().map(account_of))
+    }
+
+    /// What revm is told about the account.
+    pub fn info(&mut self, address: Address) -> Result<Option<&AccountInfo>, ReadError> {
+        Ok(self.entry(address)?.info.as_ref())
+    }
+
+    /// Whether any slot of the account is not zero.
+    pub fn has_storage(&mut self, address: Address) -> Result<bool, ReadError> {
+        let reader = self.reader;
+        let entry = self.entry(address)?;
+        let written = entry.slots.values().any(|slot| !slot.value.is_zero());
+        Ok(written || (!entry.detached && reader.has_storage(&address)?))
+    }
+
+    /// Lets revm load this account with nonce 1, so that it takes it for used.
+    pub fn pretend_used(&mut self, address: Option<Address>) {
+        self.pretended = address;
+    }
+
+    /// Sets an account's balance (wei). An account that is empty afterwards goes if `clear_empty` (EIP-161).
+    pub fn set_balance(
+        &mut self,
+        address: Address,
+        balance: U256,
+        clear_empty: bool,
+    ) -> Result<(), StateError> {
+        let entry = self.entry(address)?;
+        let info = entry.info.get_or_insert_default();
+        info.balance = balance;
+        if clear_empty && info.is_empty() {
+            entry.destroy();
+        }
+        self.list(address);
+        Ok(())
+    }
+
+    fn list(&mut self, address: Address) {
+        let entry = self.entries.entry(address).or_default();
+        if !entry.listed {
+            entry.listed = true;
+            self.changed.push(address);
+        }
+    }
+
+    /// Everything that changed since the last take, as absolute values, sorted.
+    pub fn take_diff(&mut self) -> StateDiff {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        let mut diff = StateDiff::default();
+        for address in changed {
+            let Some(entry) = self.entries.get_mut(&address) else { continue };
+            let (account, code) = entry.take();
+            diff.accounts.extend(account.map(|diff| ChangedAccount { address, diff }));
+            diff.codes.extend(code);
+        }
+        diff.codes.sort_unstable_by_key(|code| code.hash);
+        diff.codes.dedup_by_key(|code| code.hash);
+        diff
+    }
+
+    /// Takes over what a transaction touched.
+    pub fn commit_all(&mut self, changes: impl Iterator<Item = (Address, EvmAccount)>) {
+        for (address, account) in changes {
+            if account.is_touched() {
+                self.apply(address, account);
+            }
+        }
+    }
+
+    /// Takes over one account as a transaction left it (EIP-161 state clearing included: before Spurious
+    /// Dragon revm marks the empty accounts that must stay).
+    fn apply(&mut self, address: Address, account: EvmAccount) {
+        let entry = self.entries.entry(address).or_default();
+        if account.is_selfdestructed() {
+            entry.destroy();
+        } else if account.is_created() {
+            if entry.info.is_some() {
+                entry.wipe();
+            }
+            entry.keep(account, &mut self.codes);
+        } else if account.is_empty() {
+            entry.destroy();
+        } else {
+            entry.keep(account, &mut self.codes);
+        }
+        self.list(address);
+    }
+}
+
+impl Entry<'_> {
+    fn keep(&mut self, account: EvmAccount, codes: &mut B256Map<Bytecode>) {
+        for (key, slot) in account.storage {
+            if slot.is_changed() {
+                self.write(key, slot.present_value);
+            }
+        }
+        let before = self.info.as_ref().map(|info| info.code_hash);
+        if let Some(code) = account.info.code.as_ref()
+            && before != Some(account.info.code_hash)
+            && !code.is_empty()
+        {
+            codes.insert(account.info.code_hash, code.clone());
+        }
+        self.info = Some(account.info);
+    }
+}
+
+impl Database for Cache<'_> {
+    type Error = ReadError;
+
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, ReadError> {
+        let pretended = self.pretended == Some(address);
+        let mut info = self.entry(address)?.info.clone();
+        if let Some(info) = info.as_mut().filter(|_| pretended) {
+            info.nonce = 1;
+        }
+        Ok(info)
+    }
+
+    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, ReadError> {
+        if hash == KECCAK_EMPTY {
+            return Ok(Bytecode::default());
+        }
+        if let Some(code) = self.codes.get(&hash) {
+            return Ok(code.clone());
+        }
+        let code = self.reader.code(&hash)?;
+        self.codes.insert(hash, code.clone());
+        Ok(code)
+    }
+
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, ReadError> {
+        let reader = self.reader;
+        let entry = self.entry(address)?;
+        if let Some(slot) = entry.slots.get(&slot) {
+            return Ok(slot.value);
+        }
+        if entry.detached || entry.info.is_none() {
+            return Ok(U256::ZERO);
+        }
+        let storage = match &entry.storage {
+            Some(storage) => storage,
+            None => entry.storage.insert(reader.storage_of(&address)?),
+        };
+        let value = storage.slot(&slot)?;
+        entry.slots.insert(slot, Slot { value, base: value });
+        Ok(value)
+    }
+
+    fn block_hash(&mut self, number: u64) -> Result<B256, ReadError> {
+        Ok(self.hashes.block_hash(number).unwrap_or_default())
+    }
+}

@@ -1,0 +1,219 @@
+//! Execution without consequence: the machine behind `eth_call` and estimates.
+
+use alloy_consensus::Header;
+use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
+use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256};
+use foreseal_state::{BlockHashes, StateReader};
+use foreseal_types::{Account, ChainSpec, SpecId};
+use revm::{
+    context::{BlockEnv, TxEnv},
+    context_interface::{
+        either::Either,
+        result::{ExecutionResult, HaltReason},
+    },
+};
+
+use crate::{
+    cache::Cache,
+    environment,
+    error::{ExecutionError, Rejected, TransactionFees},
+    machine::Machine,
+};
+
+/// A transaction that nobody signed. What is left out has no effect: no fee field means that fees and the base
+/// fee do not count, no sender means the zero address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallRequest {
+    pub from: Option<Address>,
+    /// `None` creates a contract.
+    pub to: Option<Address>,
+    /// Gas limit.
+    pub gas: Option<u64>,
+    /// Wei per gas, for legacy and EIP-2930 transactions.
+    pub gas_price: Option<u128>,
+    /// Wei per gas (EIP-1559).
+    pub max_fee_per_gas: Option<u128>,
+    /// Wei per gas (EIP-1559).
+    pub max_priority_fee_per_gas: Option<u128>,
+    /// Wei per blob gas (EIP-4844).
+    pub max_fee_per_blob_gas: Option<u128>,
+    /// Wei.
+    pub value: U256,
+    pub input: Bytes,
+    /// Must be the chain's when given (EIP-155).
+    pub chain_id: Option<u64>,
+    /// EIP-2930.
+    pub access_list: AccessList,
+    /// EIP-4844.
+    pub blob_hashes: Vec<B256>,
+    /// EIP-7702.
+    pub authorizations: Vec<SignedAuthorization>,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallOutcome {
+    Success {
+        gas_used: u64,
+        /// Returned bytes; the deployed code for a creation.
+        output: Bytes,
+        logs: Vec<Log>,
+    },
+    /// Stopped by `REVERT`.
+    Revert { gas_used: u64, output: Bytes },
+    /// Stopped by an exceptional halt, which uses up all gas.
+    Halt { gas_used: u64, reason: HaltReason },
+}
+
+/// Executes `request` in the environment of `header` over `reader`, with at most `gas_cap` gas, which is also
+/// what it gets when it names none. Neither the block's gas limit nor EIP-7825 bounds it.
+///
+/// # Errors
+/// [`ExecutionError::Rejected`] when such a transaction could not be executed at all (funds, fees below the base
+/// fee, intrinsic gas, chain id).
+pub fn call(
+    spec: &ChainSpec,
+    reader: &dyn StateReader,
+    hashes: &dyn BlockHashes,
+    header: &Header,
+    request: &CallRequest,
+    gas_cap: u64,
+) -> Result<CallOutcome, ExecutionError> {
+    let gas = request.gas.unwrap_or(gas_cap).min(gas_cap);
+    let result = Simulation::new(spec, reader, hashes, header, request)?.run(gas)?;
+    let gas_used = result.tx_gas_used();
+    Ok(match result {
+        ExecutionResult::Success { logs, output, .. } => {
+            CallOutcome::Success { gas_used, output: output.into_data(), logs }
+        }
+        ExecutionResult::Revert { output, .. } => CallOutcome::Revert { gas_used, output },
+        ExecutionResult::Halt { reason, .. } => CallOutcome::Halt { gas_used, reason },
+    })
+}
+
+/// A request that can be run again and again with different gas limits; what was read stays read.
+pub(crate) struct Simulation<'a> {
+    machine: Machine<'a>,
+    transaction: TxEnv,
+    fees: TransactionFees,
+}
+
+impl<'a> Simulation<'a> {
+    pub fn new(
+        spec: &ChainSpec,
+        reader: &'a dyn StateReader,
+        hashes: &'a dyn BlockHashes,
+        header: &Header,
+        request: &CallRequest,
+    ) -> Result<Self, ExecutionError> {
+        if request.chain_id.is_some_and(|id| id != spec.chain_id()) {
+            return Err(Rejected::ChainId.into());
+        }
+        let mut rules = environment::rules(spec, header);
+        rules.tx_chain_id_check = false;
+        rules.disable_nonce_check = true;
+        rules.disable_eip3607 = true;
+        rules.disable_block_gas_limit = true;
+        rules.tx_gas_limit_cap = Some(u64::MAX);
+        let mut block = environment::block(spec, header);
+        request.free(&mut block);
+        let transaction = request.transaction()?;
+        let fees = TransactionFees {
+            kind: transaction.tx_type,
+            max_fee: transaction.gas_price,
+            base_fee: block.basefee,
+            block_gas: block.gas_limit,
+            gas_limit: 0,
+        };
+        let machine = Machine::new(Cache::new(reader, hashes), rules, block);
+        Ok(Self { machine, transaction, fees })
+    }
+
+    /// Runs with a gas limit and forgets what it changed.
+    pub fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
+        self.transaction.gas_limit = gas_limit;
+        let fees = TransactionFees { gas_limit, ..self.fees };
+        self.machine.simulate(self.transaction.clone()).map_err(|error| fees.error(error))
+    }
+
+    /// An account before the request runs.
+    pub fn account(&mut self, address: Address) -> Result<Account, ExecutionError> {
+        Ok(self.machine.cache().account(address)?.unwrap_or_default())
+    }
+
+    /// The most that one blob transaction's blobs cost (wei).
+    pub fn blob_cost(&self) -> U256 {
+        let blobs = self.transaction.blob_hashes.len() as u64;
+        let gas = U256::from(blobs * alloy_eips::eip4844::DATA_GAS_PER_BLOB);
+        gas.saturating_mul(U256::from(self.transaction.max_fee_per_blob_gas))
+    }
+
+    pub fn fork(&self) -> SpecId {
+        self.machine.fork()
+    }
+}
+
+impl CallRequest {
+    /// The sender, the zero address when none is named.
+    pub fn sender(&self) -> Address {
+        self.from.unwrap_or_default()
+    }
+
+    /// The most it pays per gas (wei); zero when fees do not count.
+    pub fn fee_cap(&self) -> u128 {
+        self.gas_price.or(self.max_fee_per_gas).unwrap_or(0)
+    }
+
+    fn has_fee(&self) -> bool {
+        self.fee_cap() > 0 || self.max_priority_fee_per_gas.is_some_and(|fee| fee > 0)
+    }
+
+    /// Takes the prices that do not count out of the block.
+    fn free(&self, block: &mut BlockEnv) {
+        if !self.has_fee() {
+            block.basefee = 0;
+        }
+        if self.max_fee_per_blob_gas.unwrap_or(0) == 0
+            && let Some(blob) = &mut block.blob_excess_gas_and_price
+        {
+            blob.blob_gasprice = 0;
+        }
+    }
+
+    fn transaction(&self) -> Result<TxEnv, Rejected> {
+        let dynamic = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
+        let kind = if !self.authorizations.is_empty() {
+            4
+        } else if !self.blob_hashes.is_empty() {
+            3
+        } else if dynamic {
+            2
+        } else {
+            u8::from(!self.access_list.is_empty())
+        };
+        if kind >= 3 && self.to.is_none() {
+            return Err(Rejected::Other(format!("a transaction of type {kind} cannot create a contract")));
+        }
+        Ok(TxEnv {
+            tx_type: kind,
+            caller: self.sender(),
+            gas_limit: 0,
+            gas_price: self.fee_cap(),
+            kind: self.to.map_or(TxKind::Create, TxKind::Call),
+            value: self.value,
+            data: self.input.clone(),
+            nonce: 0,
+            chain_id: None,
+            access_list: self.access_list.clone(),
+            gas_priority_fee: (kind >= 2).then(|| self.tip_cap()),
+            blob_hashes: self.blob_hashes.clone(),
+            max_fee_per_blob_gas: self.max_fee_per_blob_gas.unwrap_or(0),
+            authorization_list: self.authorizations.iter().cloned().map(Either::Left).collect(),
+        })
+    }
+
+    /// A `gasPrice` is fee and tip at once.
+    fn tip_cap(&self) -> u128 {
+        self.max_priority_fee_per_gas.or(self.gas_price).unwrap_or(0)
+    }
+}

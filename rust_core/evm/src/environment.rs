@@ -1,0 +1,75 @@
+//! The rules, the block and the transaction as revm takes them.
+
+use alloy_consensus::{Header, Transaction as _};
+use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
+use alloy_primitives::U256;
+use foreseal_types::{ChainSpec, SpecId, Transaction};
+use revm::{
+    context::{BlockEnv, CfgEnv, TxEnv},
+    context_interface::{block::BlobExcessGasAndPrice, either::Either},
+};
+
+/// Rules of the block that `header` opens. The gas cap per transaction (EIP-7825) is the fork's own.
+pub fn rules(spec: &ChainSpec, header: &Header) -> CfgEnv {
+    let fork = spec.fork(header);
+    let mut cfg = CfgEnv::new_with_spec(fork).with_chain_id(spec.chain_id());
+    if fork.is_enabled_in(SpecId::CANCUN)
+        && let Some(params) = spec.blob_params(header.timestamp)
+    {
+        // Before Osaka (EIP-7594) one transaction may take all the blobs of a block.
+        let most = if fork.is_enabled_in(SpecId::OSAKA) {
+            params.max_blobs_per_tx.min(params.max_blob_count)
+        } else {
+            params.max_blob_count
+        };
+        cfg.set_max_blobs_per_tx(most);
+        cfg.blob_base_fee_update_fraction = u64::try_from(params.update_fraction).ok();
+    }
+    cfg
+}
+
+/// The block that the opcodes see.
+pub fn block(spec: &ChainSpec, header: &Header) -> BlockEnv {
+    let fork = spec.fork(header);
+    let blob = header.excess_blob_gas.filter(|_| fork.is_enabled_in(SpecId::CANCUN)).map(|excess| {
+        let price = spec.blob_base_fee(header).unwrap_or(1);
+        BlobExcessGasAndPrice { excess_blob_gas: excess, blob_gasprice: price }
+    });
+    BlockEnv {
+        number: U256::from(header.number),
+        beneficiary: header.beneficiary,
+        timestamp: U256::from(header.timestamp),
+        gas_limit: header.gas_limit,
+        basefee: header.base_fee_per_gas.unwrap_or(0),
+        difficulty: header.difficulty,
+        prevrandao: fork.is_enabled_in(SpecId::MERGE).then_some(header.mix_hash),
+        blob_excess_gas_and_price: blob,
+        slot_num: 0,
+    }
+}
+
+/// A signed transaction. Nothing is recovered here.
+pub fn transaction(transaction: &Transaction) -> TxEnv {
+    let envelope = transaction.envelope();
+    let authorizations = envelope.authorization_list().unwrap_or_default().iter();
+    let authorized = authorizations.zip(transaction.authorities()).map(|(signed, authority)| {
+        let authority = authority.map_or(RecoveredAuthority::Invalid, RecoveredAuthority::Valid);
+        Either::Right(RecoveredAuthorization::new_unchecked(signed.inner().clone(), authority))
+    });
+    TxEnv {
+        tx_type: transaction.kind(),
+        caller: transaction.sender(),
+        gas_limit: envelope.gas_limit(),
+        gas_price: envelope.max_fee_per_gas(),
+        kind: envelope.kind(),
+        value: envelope.value(),
+        data: envelope.input().clone(),
+        nonce: envelope.nonce(),
+        chain_id: envelope.chain_id(),
+        access_list: envelope.access_list().cloned().unwrap_or_default(),
+        gas_priority_fee: envelope.max_priority_fee_per_gas(),
+        blob_hashes: envelope.blob_versioned_hashes().unwrap_or_default().to_vec(),
+        max_fee_per_blob_gas: envelope.max_fee_per_blob_gas().unwrap_or(0),
+        authorization_list: authorized.collect(),
+    }
+}

@@ -1,0 +1,140 @@
+//! Why something did not execute.
+
+use alloy_primitives::{Address, U256};
+use foreseal_state::StateError;
+use revm::context_interface::result::{EVMError, InvalidTransaction};
+
+use crate::cache::ReadError;
+
+/// Why a transaction cannot be part of the block. Nothing of it stays behind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejected {
+    #[error("nonce too low: have {got}, want {expected}")]
+    NonceTooLow { expected: u64, got: u64 },
+    #[error("nonce too high: have {got}, want {expected}")]
+    NonceTooHigh { expected: u64, got: u64 },
+    /// The nonce is 2^64 - 1 (EIP-2681).
+    #[error("nonce has its largest value")]
+    NonceOverflow,
+    /// Wei. `needed` is gas limit x greatest price + value + blob gas x greatest blob price, or the largest number when
+    /// that has more than 256 bits.
+    #[error("insufficient funds for gas * price + value: have {have}, want {needed}")]
+    InsufficientFunds { have: U256, needed: U256 },
+    /// The gas limit is more than what the block has left.
+    #[error("gas limit {needed} exceeds the {available} left in the block")]
+    BlockGasExceeded { available: u64, needed: u64 },
+    /// The blob gas is more than what the block has left (EIP-4844).
+    #[error("blob gas {needed} exceeds the {available} left in the block")]
+    BlobGasExceeded { available: u64, needed: u64 },
+    /// EIP-7825.
+    #[error("gas limit {got} exceeds the cap of {cap} per transaction")]
+    GasCapExceeded { cap: u64, got: u64 },
+    /// The gas limit does not cover what every such transaction costs (EIP-7623 floor included).
+    #[error("intrinsic gas too low: have {got}, want {needed}")]
+    IntrinsicGas { needed: u64, got: u64 },
+    #[error("max fee per gas {max_fee} is less than the block's base fee {base_fee}")]
+    FeeTooLow { max_fee: u128, base_fee: u64 },
+    #[error("max fee per blob gas {max_fee} is less than the block's {blob_fee}")]
+    BlobFeeTooLow { max_fee: u128, blob_fee: u128 },
+    #[error("max priority fee per gas is higher than max fee per gas")]
+    TipAboveFee,
+    /// EIP-3607.
+    #[error("sender has code")]
+    SenderHasCode,
+    /// EIP-3860.
+    #[error("init code is too large")]
+    InitCodeTooLarge,
+    /// EIP-155.
+    #[error("chain id differs from the chain's")]
+    ChainId,
+    /// A high `s` (EIP-2), or replay protection before there was any.
+    #[error("signature form is not valid under the block's rules")]
+    SignatureForm,
+    #[error("transaction type {0} is not supported under the block's rules")]
+    UnsupportedType(u8),
+    /// It makes the deposit contract emit a log with another layout than EIP-6110 prescribes.
+    #[error("deposit log has a wrong layout")]
+    DepositLog,
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Why an execution did not come to a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExecutionError {
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A contract that block processing calls is missing or fails: the block cannot be valid (EIP-7002, 7251).
+    #[error("system contract {address}: {reason}")]
+    SystemContract { address: Address, reason: String },
+    /// A log of the deposit contract has another layout than EIP-6110 prescribes.
+    #[error("deposit log has a wrong layout")]
+    DepositLog,
+    #[error("execution environment: {0}")]
+    Environment(String),
+}
+
+/// What a rejection needs to name figures that revm leaves out.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct TransactionFees {
+    pub kind: u8,
+    pub max_fee: u128,
+    pub base_fee: u64,
+    pub block_gas: u64,
+    pub gas_limit: u64,
+}
+
+impl TransactionFees {
+    pub(crate) fn error(self, error: EVMError<ReadError, InvalidTransaction>) -> ExecutionError {
+        match error {
+            EVMError::Transaction(invalid) => self.rejected(invalid).into(),
+            EVMError::Database(ReadError(error)) => error.into(),
+            EVMError::Header(error) => ExecutionError::Environment(error.to_string()),
+            EVMError::Custom(text) => ExecutionError::Environment(text),
+            EVMError::CustomAny(error) => ExecutionError::Environment(error.to_string()),
+        }
+    }
+
+    fn rejected(self, invalid: InvalidTransaction) -> Rejected {
+        use InvalidTransaction as I;
+        match invalid {
+            I::NonceTooLow { tx, state } => Rejected::NonceTooLow { expected: state, got: tx },
+            I::NonceTooHigh { tx, state } => Rejected::NonceTooHigh { expected: state, got: tx },
+            I::NonceOverflowInTransaction => Rejected::NonceOverflow,
+            I::LackOfFundForMaxFee { fee, balance } => {
+                Rejected::InsufficientFunds { have: *balance, needed: *fee }
+            }
+            // revm does not look at the balance then: nobody has so much. The executor fills it in.
+            I::OverflowPaymentInTransaction => {
+                Rejected::InsufficientFunds { have: U256::MAX, needed: U256::MAX }
+            }
+            I::CallerGasLimitMoreThanBlock => {
+                Rejected::BlockGasExceeded { available: self.block_gas, needed: self.gas_limit }
+            }
+            I::TxGasLimitGreaterThanCap { gas_limit, cap } => {
+                Rejected::GasCapExceeded { cap, got: gas_limit }
+            }
+            I::CallGasCostMoreThanGasLimit { initial_gas: needed, gas_limit: got }
+            | I::GasFloorMoreThanGasLimit { gas_floor: needed, gas_limit: got } => {
+                Rejected::IntrinsicGas { needed, got }
+            }
+            I::GasPriceLessThanBasefee => {
+                Rejected::FeeTooLow { max_fee: self.max_fee, base_fee: self.base_fee }
+            }
+            I::BlobGasPriceGreaterThanMax { block_blob_gas_price, tx_max_fee_per_blob_gas } => {
+                Rejected::BlobFeeTooLow { max_fee: tx_max_fee_per_blob_gas, blob_fee: block_blob_gas_price }
+            }
+            I::PriorityFeeGreaterThanMaxFee => Rejected::TipAboveFee,
+            I::RejectCallerWithCode => Rejected::SenderHasCode,
+            I::CreateInitCodeSizeLimit => Rejected::InitCodeTooLarge,
+            I::InvalidChainId | I::MissingChainId => Rejected::ChainId,
+            I::Eip2930NotSupported
+            | I::Eip1559NotSupported
+            | I::Eip4844NotSupported
+            | I::Eip7702NotSupported => Rejected::UnsupportedType(self.kind),
+            other => Rejected::Other(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The least gas limit with which a request succeeds.
+
+use alloy_consensus::Header;
+use alloy_primitives::{Bytes, U256};
+use foreseal_state::{BlockHashes, StateReader};
+use foreseal_types::{ChainSpec, SpecId, TRANSACTION_GAS_CAP};
+use revm::context_interface::result::{ExecutionResult, HaltReason};
+
+use crate::{
+    call::{CallRequest, Simulation},
+    error::{ExecutionError, Rejected},
+};
+
+/// Gas of a transfer to an account without code.
+const TRANSFER_GAS: u64 = 21_000;
+/// Gas that a call with value hands over on top (yellow paper, `G_callstipend`).
+const CALL_STIPEND: u64 = 2_300;
+
+/// Why there is no estimate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EstimateError {
+    #[error("execution reverted")]
+    Revert { output: Bytes },
+    /// Fails in another way than by running out of gas, with all the gas it may have.
+    #[error("execution halted: {reason}")]
+    Halt { reason: HaltReason, gas: u64 },
+    /// Needs more gas than it may have or can pay for.
+    #[error("gas required exceeds allowance ({allowance})")]
+    GasExceedsAllowance { allowance: u64 },
+    /// Wei. The sender cannot pay the value (and the blobs).
+    #[error("insufficient funds for gas * price + value")]
+    InsufficientFunds { have: U256, needed: U256 },
+    #[error(transparent)]
+    Execution(#[from] ExecutionError),
+}
+
+/// Finds a gas limit with which `request` succeeds and that is at most 1.5 % above the least such limit; exactly
+/// 21,000 for a transfer to an account without code.
+///
+/// The limit is bounded by the request's own gas, `gas_cap`, the block's gas limit, the fork's cap per transaction
+/// (EIP-7825), and, when a fee is given, by what the sender's balance pays for. It does not depend on how full the
+/// block is.
+pub fn estimate(
+    spec: &ChainSpec,
+    reader: &dyn StateReader,
+    hashes: &dyn BlockHashes,
+    header: &Header,
+    request: &CallRequest,
+    gas_cap: u64,
+) -> Result<u64, EstimateError> {
+    let mut simulation = Simulation::new(spec, reader, hashes, header, request)?;
+    let limit = allowance(&mut simulation, header, request, gas_cap)?;
+    if is_transfer(&mut simulation, request)?
+        && limit >= TRANSFER_GAS
+        && simulation.run(TRANSFER_GAS)?.is_success()
+    {
+        return Ok(TRANSFER_GAS);
+    }
+    let result = match simulation.run(limit) {
+        Err(ExecutionError::Rejected(Rejected::IntrinsicGas { .. })) => {
+            return Err(EstimateError::GasExceedsAllowance { allowance: limit });
+        }
+        other => other?,
+    };
+    match result {
+        ExecutionResult::Success { gas, .. } => {
+            let measured =
+                Measured { spent: gas.total_gas_spent().max(gas.floor_gas()), used: gas.tx_gas_used() };
+            Ok(search(measured, limit, |gas| succeeds(&mut simulation, gas))?)
+        }
+        ExecutionResult::Revert { output, .. } => Err(EstimateError::Revert { output }),
+        ExecutionResult::Halt { reason: HaltReason::OutOfGas(_), .. } => {
+            Err(EstimateError::GasExceedsAllowance { allowance: limit })
+        }
+        ExecutionResult::Halt { reason, gas, .. } => {
+            Err(EstimateError::Halt { reason, gas: gas.tx_gas_used() })
+        }
+    }
+}
+
+/// The most gas that the request may have.
+fn allowance(
+    simulation: &mut Simulation<'_>,
+    header: &Header,
+    request: &CallRequest,
+    gas_cap: u64,
+) -> Result<u64, EstimateError> {
+    let mut limit = gas_cap.min(header.gas_limit);
+    if simulation.fork().is_enabled_in(SpecId::OSAKA) {
+        limit = limit.min(TRANSACTION_GAS_CAP);
+    }
+    // Less than any transaction costs is a client's way to say nothing.
+    if let Some(gas) = request.gas.filter(|gas| *gas >= TRANSFER_GAS) {
+        limit = limit.min(gas);
+    }
+    let have = simulation.account(request.sender())?.balance;
+    let needed = request.value.saturating_add(simulation.blob_cost());
+    let Some(left) = have.checked_sub(needed) else {
+        return Err(EstimateError::InsufficientFunds { have, needed });
+    };
+    if let Some(affordable) = left.checked_div(U256::from(request.fee_cap())) {
+        limit = u64::try_from(affordable).map_or(limit, |gas| gas.min(limit));
+    }
+    Ok(limit)
+}
+
+fn is_transfer(simulation: &mut Simulation<'_>, request: &CallRequest) -> Result<bool, ExecutionError> {
+    let Some(to) = request.to else { return Ok(false) };
+    let plain =
+        request.input.is_empty() && request.access_list.is_empty() && request.authorizations.is_empty();
+    Ok(plain && simulation.account(to)?.code_hash == alloy_primitives::KECCAK256_EMPTY)
+}
+
+/// Whether the request succeeds with this gas. Any failure counts as too little gas: it succeeded with more.
+fn succeeds(simulation: &mut Simulation<'_>, gas: u64) -> Result<bool, ExecutionError> {
+    match simulation.run(gas) {
+        Ok(result) => Ok(result.is_success()),
+        Err(ExecutionError::Rejected(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a successful run cost.
+#[derive(Clone, Copy)]
+struct Measured {
+    /// Gas before the refund, the floor of EIP-7623 included.
+    spent: u64,
+    /// Gas after the refund.
+    used: u64,
+}
+
+/// Narrows the least sufficient limit to (`low`, `high`] until they differ by at most 1.5 % of `low`.
+fn search(
+    measured: Measured,
+    limit: u64,
+    mut succeeds: impl FnMut(u64) -> Result<bool, ExecutionError>,
+) -> Result<u64, ExecutionError> {
+    let mut low = measured.used.saturating_sub(1);
+    let mut high = limit;
+    // Most requests need exactly what they spent. One that calls needs more, because a call passes on 63 of 64
+    // parts only (EIP-150).
+    let spare = measured.spent.saturating_add(CALL_STIPEND);
+    let guesses = [measured.spent, measured.spent.saturating_sub(1), spare.saturating_add(spare / 63 + 1)];
+    for guess in guesses {
+        if low < guess && guess < high && !close(low, high) {
+            if succeeds(guess)? {
+                high = guess;
+            } else {
+                low = guess;
+            }
+        }
+    }
+    while !close(low, high) {
+        // The answer is near the low end far more often than in the middle.
+        let middle = (low + (high - low) / 2).min(low.saturating_mul(2)).max(low + 1);
+        if succeeds(middle)? {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Ok(high)
+}
+
+fn close(low: u64, high: u64) -> bool {
+    let gap = u128::from(high.saturating_sub(low));
+    gap <= 1 || gap * 1000 <= u128::from(low) * 15
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The estimate when everything from `least` on suffices, and the number of runs after the measured one.
+    fn run(measured: Measured, limit: u64, least: u64) -> (u64, u32) {
+        let mut runs = 0;
+        let found = search(measured, limit, |gas| {
+            runs += 1;
+            Ok(gas >= least)
+        });
+        (found.unwrap(), runs)
+    }
+
+    #[test]
+    fn the_usual_cases_take_few_runs() {
+        let plain = Measured { spent: 51_000, used: 51_000 };
+        assert_eq!(run(plain, 30_000_000, 51_000), (51_000, 1));
+        let refunded = Measured { spent: 51_000, used: 42_000 };
+        assert_eq!(run(refunded, 30_000_000, 51_000), (51_000, 2));
+        // A call passes on 63 of 64 parts.
+        let nested = Measured { spent: 500_000, used: 500_000 };
+        let (found, runs) = run(nested, 30_000_000, 507_000);
+        assert!((507_000..=514_605).contains(&found) && runs <= 3, "{found} in {runs} runs");
+    }
+
+    proptest! {
+        #[test]
+        fn any_threshold_is_found(used in 21_000u64..1_000_000, refund in 0u64..200_000, more in 0u64..20_000_000) {
+            let measured = Measured { spent: used + refund, used };
+            let least = used + more;
+            let (found, runs) = run(measured, 30_000_000, least);
+            prop_assert!(found >= least);
+            prop_assert!(u128::from(found) * 1000 <= u128::from(least) * 1015);
+            prop_assert!(runs <= 20, "{runs} runs");
+        }
+    }
+}

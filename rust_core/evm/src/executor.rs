@@ -1,0 +1,200 @@
+//! One step's execution: one revm `Evm` over one write cache.
+
+use alloy_consensus::{Eip658Value, Header, Transaction as _};
+use alloy_primitives::{Address, U256};
+use foreseal_state::{BlockHashes, StateError, StateReader};
+use foreseal_types::{Account, ChainSpec, Envelope, Receipt, SpecId, StateDiff, Transaction, logs_bloom};
+use revm::context_interface::result::ExecutionResult;
+
+use crate::{
+    cache::Cache,
+    deposits::deposit_requests,
+    environment,
+    error::{ExecutionError, Rejected, TransactionFees},
+    machine::Machine,
+};
+
+/// Half of the order of secp256k1: the largest `s` of a signature from Homestead on (EIP-2).
+const HALF_ORDER: U256 = U256::from_limbs([
+    0xdfe9_2f46_681b_20a0,
+    0x5d57_6e73_57a4_501d,
+    0xffff_ffff_ffff_ffff,
+    0x7fff_ffff_ffff_ffff,
+]);
+
+/// How far the block is filled. Carried from step to step by the caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockGas {
+    /// Gas used by the transactions so far.
+    pub gas_used: u64,
+    /// Blob gas of the transactions so far (EIP-4844).
+    pub blob_gas_used: u64,
+    /// Logs emitted so far.
+    pub log_count: u64,
+}
+
+/// Executes the transactions of one block, or of one step of it, in order.
+pub struct Executor<'a> {
+    pub(crate) machine: Machine<'a>,
+    pub(crate) deposit_contract: Option<Address>,
+    /// The block of the DAO's irregular change, if the chain makes it.
+    pub(crate) dao_block: Option<u64>,
+    number: u64,
+    beneficiary: Address,
+    gas_limit: u64,
+    base_fee: Option<u64>,
+    blob_gas_limit: u64,
+}
+
+impl<'a> Executor<'a> {
+    /// Opens an execution on `reader` under the rules and environment of `header`.
+    pub fn new(
+        spec: &ChainSpec,
+        reader: &'a dyn StateReader,
+        hashes: &'a dyn BlockHashes,
+        header: &Header,
+    ) -> Self {
+        let machine = Machine::new(
+            Cache::new(reader, hashes),
+            environment::rules(spec, header),
+            environment::block(spec, header),
+        );
+        let blobs = spec.blob_params(header.timestamp);
+        let config = spec.config();
+        Self {
+            machine,
+            deposit_contract: spec.deposit_contract(),
+            dao_block: config.dao_fork_block.filter(|_| config.dao_fork_support),
+            number: header.number,
+            beneficiary: header.beneficiary,
+            gas_limit: header.gas_limit,
+            base_fee: header.base_fee_per_gas,
+            blob_gas_limit: blobs.map_or(0, |params| params.max_blob_gas_per_block()),
+        }
+    }
+
+    /// The fork whose rules hold.
+    pub fn fork(&self) -> SpecId {
+        self.machine.fork()
+    }
+
+    /// Number of the block.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Fee recipient of the block.
+    pub fn beneficiary(&self) -> Address {
+        self.beneficiary
+    }
+
+    /// The account as the transactions so far left it.
+    pub fn account(&mut self, address: &Address) -> Result<Option<Account>, StateError> {
+        self.cache().account(*address)
+    }
+
+    /// Reads the accounts that transactions to come will need, all at once: several reads wait for memory together.
+    /// Has no other effect than speed.
+    pub fn prefetch(&mut self, addresses: impl Iterator<Item = Address>) -> Result<(), ExecutionError> {
+        Ok(self.cache().prefetch(addresses)?)
+    }
+
+    /// Executes a transaction and keeps its changes.
+    ///
+    /// The receipt carries a success flag; before Byzantium the caller puts the intermediate root in its place.
+    ///
+    /// # Errors
+    /// [`ExecutionError::Rejected`] when the block cannot contain it: nothing of it stays, `block` included.
+    /// Any other error is not the transaction's fault.
+    pub fn transact(
+        &mut self,
+        transaction: &Transaction,
+        block: &mut BlockGas,
+    ) -> Result<Receipt, ExecutionError> {
+        let blob_gas = self.admit(transaction, block)?;
+        // A block with a wrong deposit log is not valid, whatever else is in it.
+        let deposits = self.deposit_contract.filter(|_| self.fork().is_enabled_in(SpecId::PRAGUE));
+        let allowed = |result: &ExecutionResult| deposit_requests(deposits, result.logs()).is_ok();
+        let result = match self.machine.transact(environment::transaction(transaction), allowed) {
+            Ok(Some(result)) => result,
+            Ok(None) => return Err(Rejected::DepositLog.into()),
+            Err(error) => {
+                let mut error = self.fees(transaction).error(error);
+                if let ExecutionError::Rejected(Rejected::InsufficientFunds { have, .. }) = &mut error {
+                    *have = self.account(&transaction.sender())?.unwrap_or_default().balance;
+                }
+                return Err(error);
+            }
+        };
+        Ok(receipt(transaction, result, blob_gas, block))
+    }
+
+    /// What changed since the last take: absolute values, sorted, nothing that is as it was.
+    pub fn take_diff(&mut self) -> StateDiff {
+        self.cache().take_diff()
+    }
+
+    pub(crate) fn cache(&mut self) -> &mut Cache<'a> {
+        self.machine.cache()
+    }
+
+    /// Checks against the block and the rules that revm leaves to its caller. Returns the blob gas.
+    fn admit(&self, transaction: &Transaction, block: &BlockGas) -> Result<u64, Rejected> {
+        let envelope = transaction.envelope();
+        let available = self.gas_limit.saturating_sub(block.gas_used);
+        if envelope.gas_limit() > available {
+            return Err(Rejected::BlockGasExceeded { available, needed: envelope.gas_limit() });
+        }
+        let blob_gas = envelope.blob_gas_used().unwrap_or(0);
+        let available = self.blob_gas_limit.saturating_sub(block.blob_gas_used);
+        if blob_gas > available && self.fork().is_enabled_in(SpecId::CANCUN) {
+            return Err(Rejected::BlobGasExceeded { available, needed: blob_gas });
+        }
+        if self.fork().is_enabled_in(SpecId::HOMESTEAD) && envelope.signature().s() > HALF_ORDER {
+            return Err(Rejected::SignatureForm);
+        }
+        let protected = matches!(envelope, Envelope::Legacy(legacy) if legacy.tx().chain_id.is_some());
+        if protected && !self.fork().is_enabled_in(SpecId::SPURIOUS_DRAGON) {
+            return Err(Rejected::SignatureForm);
+        }
+        Ok(blob_gas)
+    }
+
+    fn fees(&self, transaction: &Transaction) -> TransactionFees {
+        TransactionFees {
+            kind: transaction.kind(),
+            max_fee: transaction.envelope().max_fee_per_gas(),
+            base_fee: self.base_fee.unwrap_or(0),
+            block_gas: self.gas_limit,
+            gas_limit: transaction.envelope().gas_limit(),
+        }
+    }
+}
+
+/// The receipt of an executed transaction, which `block` then counts.
+fn receipt(
+    transaction: &Transaction,
+    result: ExecutionResult,
+    blob_gas: u64,
+    block: &mut BlockGas,
+) -> Receipt {
+    let gas_used = result.tx_gas_used();
+    let succeeded = result.is_success();
+    let logs = result.into_logs();
+    let first_log_index = block.log_count;
+    block.gas_used = block.gas_used.saturating_add(gas_used);
+    block.blob_gas_used = block.blob_gas_used.saturating_add(blob_gas);
+    block.log_count += logs.len() as u64;
+    let envelope = transaction.envelope();
+    let created = envelope.kind().is_create();
+    Receipt {
+        kind: transaction.kind(),
+        status: Eip658Value::Eip658(succeeded),
+        cumulative_gas_used: block.gas_used,
+        bloom: logs_bloom(&logs),
+        logs,
+        gas_used,
+        contract_address: created.then(|| transaction.sender().create(envelope.nonce())),
+        first_log_index,
+    }
+}

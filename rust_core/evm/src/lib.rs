@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod block;
+mod cache;
+mod call;
+mod deposits;
+mod difficulty;
+mod environment;
+mod error;
+mod estimate;
+mod executor;
+mod header;
+mod machine;
+mod rewards;
+mod system;
+
+pub use block::{BlockError, Executed, execute_block};
+pub use call::{CallOutcome, CallRequest, call};
+pub use difficulty::difficulty_after;
+pub use error::{ExecutionError, Rejected};
+pub use estimate::{EstimateError, estimate};
+pub use executor::{BlockGas, Executor};
+pub use revm::context_interface::result::HaltReason;
+pub use system::{BlockBody, EndOfBlock, end_block};

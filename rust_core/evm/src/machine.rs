@@ -1,0 +1,181 @@
+//! The one revm `Evm` of an execution.
+//!
+//! It is wrapped for one rule that revm leaves out: a contract is not created where storage already is (EIP-7610).
+
+use alloy_primitives::{Address, Bytes};
+use foreseal_types::SpecId;
+use revm::{
+    Context, MainBuilder,
+    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, FrameStack, JournalTr, TxEnv},
+    context_interface::{
+        context::ContextError,
+        result::{EVMError, ExecutionResult},
+    },
+    handler::{
+        EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetContext,
+        MainnetEvm, MainnetHandler, SystemCallTx, evm::FrameInitResult,
+    },
+    interpreter::{
+        interpreter::EthInterpreter,
+        interpreter_action::{CreateInputs, FrameInit, FrameInput},
+    },
+    primitives::KECCAK_EMPTY,
+    state::AccountInfo,
+};
+
+use crate::cache::{Cache, ReadError};
+
+type Inner<'a> = MainnetEvm<MainnetContext<Cache<'a>>>;
+type Frame = EthFrame<EthInterpreter>;
+type MachineHandler<'a> = MainnetHandler<Machine<'a>, MachineError, Frame>;
+pub(crate) type MachineError = EVMError<ReadError>;
+
+/// Room for this many accounts is kept from one transaction to the next.
+const KEPT_ROOM: usize = 128;
+
+/// A revm `Evm` over a [`Cache`].
+pub(crate) struct Machine<'a>(Inner<'a>);
+
+impl<'a> Machine<'a> {
+    pub fn new(cache: Cache<'a>, rules: CfgEnv, block: BlockEnv) -> Self {
+        let context: MainnetContext<Cache<'a>> = Context::new(cache, rules.spec);
+        Self(context.with_block(block).with_cfg(rules).build_mainnet())
+    }
+
+    pub fn cache(&mut self) -> &mut Cache<'a> {
+        &mut self.0.ctx.journaled_state.database
+    }
+
+    pub fn fork(&self) -> SpecId {
+        self.0.ctx.cfg.spec
+    }
+
+    /// Runs a transaction and forgets what it changes.
+    pub fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, MachineError> {
+        let result = self.run(transaction);
+        self.0.ctx.journal_mut().finalize();
+        result
+    }
+
+    /// Runs a transaction and keeps what it changes in the cache; forgets it and gives `None` if the result is not
+    /// `allowed`.
+    pub fn transact(
+        &mut self,
+        transaction: TxEnv,
+        allowed: impl FnOnce(&ExecutionResult) -> bool,
+    ) -> Result<Option<ExecutionResult>, MachineError> {
+        match self.run(transaction) {
+            Ok(result) if !allowed(&result) => {
+                self.0.ctx.journal_mut().finalize();
+                Ok(None)
+            }
+            result => self.finish(result).map(Some),
+        }
+    }
+
+    /// Calls a contract as block processing does, without sender, fee or gas accounting, and keeps what it changes.
+    pub fn system_call(&mut self, contract: Address, input: Bytes) -> Result<ExecutionResult, MachineError> {
+        self.0.ctx.set_tx(TxEnv::new_system_tx(contract, input));
+        let result = MachineHandler::default().run_system_call(self);
+        self.finish(result)
+    }
+
+    fn run(&mut self, transaction: TxEnv) -> Result<ExecutionResult, MachineError> {
+        self.0.ctx.set_tx(transaction);
+        MachineHandler::default().run(self)
+    }
+
+    /// Empties the journal, which holds what was loaded even after an error, into the cache.
+    fn finish(
+        &mut self,
+        result: Result<ExecutionResult, MachineError>,
+    ) -> Result<ExecutionResult, MachineError> {
+        let mut changes = self.0.ctx.journal_mut().finalize();
+        let journal = &mut self.0.ctx.journaled_state;
+        if result.is_ok() {
+            journal.database.commit_all(changes.drain());
+        }
+        changes.clear();
+        // The next transaction gets the same room, unless it is so large that emptying it would cost more.
+        if changes.capacity() <= KEPT_ROOM {
+            journal.inner.state = changes;
+        }
+        result
+    }
+
+    /// The address of the contract to be created, if only its storage stands in the way.
+    fn blocked(&mut self, inputs: &CreateInputs) -> Result<Option<Address>, ReadError> {
+        let journal = &mut self.0.ctx.journaled_state;
+        let Some(nonce) = journal.state.get(&inputs.caller()).map(|caller| caller.info.nonce) else {
+            return Ok(None);
+        };
+        let address = inputs.created_address(nonce);
+        let blank = |info: &AccountInfo| info.nonce == 0 && info.code_hash == KECCAK_EMPTY;
+        let in_journal = journal.state.get(&address).map(|account| blank(&account.info));
+        let cache = &mut journal.database;
+        let candidate = match in_journal {
+            Some(blank) => blank,
+            None => cache.info(address)?.is_some_and(blank),
+        };
+        Ok(if candidate && cache.has_storage(address)? { Some(address) } else { None })
+    }
+
+    /// Lets an account look used or not, to creations only.
+    fn set_used(&mut self, address: Address, used: bool) {
+        let journal = &mut self.0.ctx.journaled_state;
+        journal.database.pretend_used(used.then_some(address));
+        if let Some(account) = journal.state.get_mut(&address) {
+            account.info.nonce = u64::from(used);
+        }
+    }
+}
+
+impl<'a> EvmTr for Machine<'a> {
+    type Context = <Inner<'a> as EvmTr>::Context;
+    type Instructions = <Inner<'a> as EvmTr>::Instructions;
+    type Precompiles = <Inner<'a> as EvmTr>::Precompiles;
+    type Frame = Frame;
+
+    fn all(&self) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Frame>) {
+        self.0.all()
+    }
+
+    fn all_mut(
+        &mut self,
+    ) -> (&mut Self::Context, &mut Self::Instructions, &mut Self::Precompiles, &mut FrameStack<Frame>) {
+        self.0.all_mut()
+    }
+
+    fn frame_init(
+        &mut self,
+        input: FrameInit,
+    ) -> Result<FrameInitResult<'_, Frame>, ContextError<ReadError>> {
+        let blocked = match &input.frame_input {
+            FrameInput::Create(inputs) => self.blocked(inputs).map_err(ContextError::Db)?,
+            _ => None,
+        };
+        let Some(address) = blocked else { return self.0.frame_init(input) };
+        // revm refuses to create where a nonce is, so the account has one for a moment.
+        self.set_used(address, true);
+        let result = match self.0.frame_init(input) {
+            Ok(ItemOrResult::Result(result)) => Ok(ItemOrResult::Result(result)),
+            Ok(ItemOrResult::Item(_)) => {
+                Err(ContextError::Custom("a contract was created over a used account".to_owned()))
+            }
+            Err(error) => Err(error),
+        };
+        self.set_used(address, false);
+        result
+    }
+
+    fn frame_run(&mut self) -> Result<FrameInitOrResult<Frame>, ContextError<ReadError>> {
+        self.0.frame_run()
+    }
+
+    fn frame_return_result(
+        &mut self,
+        result: <Frame as FrameTr>::FrameResult,
+    ) -> Result<Option<FrameResult>, ContextError<ReadError>> {
+        self.0.frame_return_result(result)
+    }
+}

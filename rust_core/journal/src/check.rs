@@ -1,0 +1,184 @@
+//! Looking at a journal without changing it.
+
+use std::{fmt, path::Path, sync::Arc};
+
+use alloy_consensus::Header;
+use alloy_primitives::B256;
+use alloy_rlp::Decodable;
+use serde::Serialize;
+
+use crate::{
+    Identity, JournalError, Place, Record, TornTail,
+    disk::Disk,
+    layout::Chain,
+    record::decode_records,
+    walk::{Tail, Walk},
+};
+
+/// What a journal holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The chain that it belongs to; `None` when there is no whole segment.
+    pub identity: Option<Identity>,
+    /// Segments that were read.
+    pub segments: u64,
+    /// Sequence number of the oldest append that is kept.
+    pub first_sequence: u64,
+    /// Whole appends in order, the records in them, and their bytes on disk.
+    pub appends: u64,
+    pub records: u64,
+    pub bytes: u64,
+    /// The newest block that was sealed, imported or unwound to.
+    pub head: Option<Head>,
+    /// The newest step of the block in progress.
+    pub step: Option<StepHead>,
+    /// What a crash left at the end; the next opening cuts it and nothing that was acknowledged is lost.
+    pub torn_tail: Option<TornTail>,
+    /// A segment that was being created; the next opening removes it.
+    pub half_made_segment: Option<u64>,
+    /// Where reading stopped, when something that was once synced is damaged: the node refuses to start.
+    pub fault: Option<Fault>,
+}
+
+/// A block by position and name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Head {
+    pub number: u64,
+    pub hash: B256,
+}
+
+/// A step by position and name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StepHead {
+    /// Number of the block in progress.
+    pub number: u64,
+    pub index: u64,
+    pub hash: B256,
+}
+
+/// Damage that only a repair passes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    pub place: Place,
+    pub reason: String,
+}
+
+/// Reads and decodes the whole journal in `dir`, one append in memory at a time. The caller holds the
+/// [`DirLock`](crate::DirLock) of the data directory: an append that is being written looks like a torn one.
+///
+/// # Errors
+/// Only what prevents reading; damage is part of the report.
+pub fn check(dir: &Path, disk: Arc<dyn Disk>) -> Result<Report, JournalError> {
+    examine(dir, disk).map(|(report, _)| report)
+}
+
+/// The report, and what the append after the last good one must say.
+pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Chain>), JournalError> {
+    let mut walk = Walk::new(disk, dir, None)?;
+    let mut report = Report::default();
+    let mut unreadable = None;
+    let fault = loop {
+        let found = match walk.next() {
+            Ok(Some(found)) => found,
+            Ok(None) => break None,
+            Err(JournalError::Corrupt { place, reason }) => break Some(Fault { place, reason }),
+            Err(other) => return Err(other),
+        };
+        match decode_records(found.records, found.header.records) {
+            Ok(records) => {
+                report.appends += 1;
+                report.records += u64::from(found.header.records);
+                report.bytes += found.header.padded();
+                for record in &records {
+                    report.follow(record);
+                }
+            }
+            Err((index, reason)) => {
+                unreadable = Some(found.header.chain);
+                let reason = format!("record {index} of a whole append cannot be read: {reason}");
+                break Some(Fault { place: found.place, reason });
+            }
+        }
+    };
+    report.fault = fault;
+    report.identity = walk.identity();
+    report.segments = walk.entered().len() as u64;
+    report.first_sequence = walk.entered().first().map_or(0, |&(_, first)| first);
+    if let Some(end) = walk.end() {
+        match (end.tail, end.segment) {
+            (Tail::Torn { bytes }, Some(header)) => {
+                let place = Place { segment: header.number, offset: end.offset };
+                report.torn_tail = Some(TornTail { place, bytes });
+            }
+            (Tail::HalfMade { segment }, _) => report.half_made_segment = Some(segment),
+            _ => {}
+        }
+    }
+    Ok((report, unreadable.or(walk.chain())))
+}
+
+/// Number and hash of the block in an import record.
+fn imported(block: &[u8]) -> Option<Head> {
+    let mut payload = alloy_rlp::Header::decode_bytes(&mut &*block, true).ok()?;
+    let header = Header::decode(&mut payload).ok()?;
+    Some(Head { number: header.number, hash: header.hash_slow() })
+}
+
+/// The block that a record adds to, or seals.
+pub(crate) fn block_number(record: &Record) -> Option<u64> {
+    match record {
+        Record::Open { header } => Some(header.number),
+        Record::Step(step) => Some(step.number),
+        Record::Seal { number, .. } => Some(*number),
+        Record::Import { block } => imported(block).map(|block| block.number),
+        Record::Override { .. } | Record::Clock { .. } | Record::Unwind { .. } => None,
+    }
+}
+
+impl Report {
+    /// Whether the node would start.
+    pub fn is_sound(&self) -> bool {
+        self.fault.is_none()
+    }
+
+    fn follow(&mut self, record: &Record) {
+        match record {
+            Record::Step(step) => {
+                self.step = Some(StepHead { number: step.number, index: step.index, hash: step.hash });
+            }
+            Record::Open { .. } => self.step = None,
+            Record::Seal { number, hash } | Record::Unwind { number, hash } => {
+                (self.head, self.step) = (Some(Head { number: *number, hash: *hash }), None);
+            }
+            Record::Import { block } => (self.head, self.step) = (imported(block).or(self.head), None),
+            Record::Override { .. } | Record::Clock { .. } => {}
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(identity) = &self.identity {
+            writeln!(f, "{identity}")?;
+        }
+        let Self { segments, appends, records, bytes, first_sequence, .. } = self;
+        write!(f, "{segments} segments, {appends} appends from {first_sequence} on, ")?;
+        write!(f, "{records} records, {bytes} bytes")?;
+        if let Some(Head { number, hash }) = &self.head {
+            write!(f, "\nhead: block {number} {hash}")?;
+        }
+        if let Some(StepHead { number, index, hash }) = &self.step {
+            write!(f, "\nin progress: block {number}, step {index} {hash}")?;
+        }
+        if let Some(TornTail { place, bytes }) = &self.torn_tail {
+            write!(f, "\ntorn tail at {place}: {bytes} bytes, cut at the next start")?;
+        }
+        if let Some(segment) = self.half_made_segment {
+            write!(f, "\nsegment {segment} was being created, removed at the next start")?;
+        }
+        match &self.fault {
+            Some(Fault { place, reason }) => write!(f, "\ncorrupt at {place}: {reason}"),
+            None => write!(f, "\nsound"),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The journal as its one writer sees it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use foreseal_types::mutant;
+
+use crate::{
+    Identity, JournalError, Place, Record, Recovery, Replay,
+    disk::{Disk, DiskFile},
+    layout::{
+        APPEND_HEADER, AppendHeader, Chain, GREATEST_APPEND, SECTOR, SegmentHeader, padded, segment_name,
+    },
+    recovery::recover,
+};
+
+/// Bytes of the buffer that are kept from append to append; a step is smaller, an import perhaps not.
+const BUFFER: usize = 8 << 20;
+
+/// How a journal is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The chain that the node runs.
+    pub identity: Identity,
+    /// Bytes to preallocate for a segment, rounded up to whole sectors.
+    pub segment_bytes: u64,
+    /// Random bytes, new at every opening and never published: the salts of segments come from them.
+    pub entropy: [u8; 32],
+}
+
+impl Options {
+    /// Bytes preallocated for a segment unless told otherwise.
+    pub const SEGMENT_BYTES: u64 = 64 << 20;
+
+    /// Options with segments of [`Self::SEGMENT_BYTES`].
+    pub fn new(identity: Identity, entropy: [u8; 32]) -> Self {
+        Self { identity, segment_bytes: Self::SEGMENT_BYTES, entropy }
+    }
+}
+
+/// An open journal: the only writer of its directory (the caller holds the [`DirLock`](crate::DirLock)).
+pub struct Journal {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) dir: PathBuf,
+    pub(crate) options: Options,
+    /// The segments, oldest first, with the sequence number that each begins with. The last one is being written.
+    pub(crate) segments: Vec<(u64, u64)>,
+    pub(crate) file: Box<dyn DiskFile>,
+    pub(crate) header: SegmentHeader,
+    /// Where the next append goes.
+    pub(crate) offset: u64,
+    pub(crate) chain: Chain,
+    /// Sequence number after the last append that was there at opening: replay ends before it.
+    pub(crate) opened_at: u64,
+    /// The first failure; nothing is written after it.
+    pub(crate) failure: Option<String>,
+    pub(crate) buffer: Vec<u8>,
+}
+
+impl Journal {
+    /// Opens the journal in `dir`, or makes a new one. Every append is verified; a torn tail is cut; when this
+    /// answers, all that [`Self::replay`] will give is on stable storage.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`] when something that was once synced is damaged, [`JournalError::WrongChain`],
+    /// [`JournalError::NewerFormat`], and [`JournalError::Io`].
+    pub fn open(dir: &Path, disk: Arc<dyn Disk>, options: Options) -> Result<(Self, Recovery), JournalError> {
+        recover(dir, disk, options)
+    }
+
+    /// Makes `records` durable, as one unit. On `Ok` they survive whatever happens to the process or the machine.
+    /// Answers the append's sequence number.
+    ///
+    /// # Errors
+    /// After any error but [`JournalError::TooLarge`] the journal is poisoned: nothing of these records counts,
+    /// and every later append is refused with the first cause.
+    pub fn append(&mut self, records: &[Record]) -> Result<u64, JournalError> {
+        if let Some(cause) = &self.failure {
+            return Err(JournalError::Poisoned { cause: cause.clone() });
+        }
+        self.buffer.clear();
+        self.buffer.resize(APPEND_HEADER, 0);
+        for record in records {
+            record.encode(&mut self.buffer);
+        }
+        let bytes = self.buffer.len() - APPEND_HEADER;
+        let too_large = || JournalError::TooLarge { bytes, limit: GREATEST_APPEND };
+        if bytes > GREATEST_APPEND {
+            return Err(too_large());
+        }
+        let length = u32::try_from(bytes).map_err(|_| too_large())?;
+        let count = u32::try_from(records.len()).map_err(|_| too_large())?;
+        let written = self.write(length, count);
+        self.buffer.shrink_to(BUFFER);
+        match written {
+            Ok(sequence) => Ok(sequence),
+            Err(e) => {
+                if !mutant!("skip-poison") {
+                    self.failure = Some(e.to_string());
+                }
+                Err(e)
+            }
+        }
+    }
+
+    /// The first failure, if the journal has stopped.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Sequence number of the next append.
+    pub fn next_sequence(&self) -> u64 {
+        self.chain.sequence
+    }
+
+    /// Sequence number of the oldest append that is kept; 0 unless segments were removed.
+    pub fn first_sequence(&self) -> u64 {
+        self.segments.first().map_or(self.chain.sequence, |&(_, first)| first)
+    }
+
+    /// Reads what was there at opening, in order. Independent of the journal: appends may go on meanwhile.
+    pub fn replay(&self) -> Result<Replay, JournalError> {
+        Replay::new(self.disk.clone(), &self.dir, self.options.identity, self.opened_at)
+    }
+
+    /// Removes the segments whose appends all come before `sequence`, oldest first, and answers how many. The
+    /// segment being written always stays. Only appends that a synced store has passed may go.
+    pub fn remove_segments_before(&mut self, sequence: u64) -> Result<usize, JournalError> {
+        let mut removed = 0;
+        while self.segments.len() > 1 && self.segments[1].1 <= sequence {
+            let path = self.dir.join(segment_name(self.segments[0].0));
+            self.disk.remove(&path).map_err(JournalError::io("remove", path))?;
+            self.segments.remove(0);
+            removed += 1;
+            // One at a time, so that a crash can't leave a gap.
+            self.disk.sync_dir(&self.dir).map_err(JournalError::io("sync", &self.dir))?;
+        }
+        Ok(removed)
+    }
+
+    /// Writes and syncs the append whose records are in the buffer.
+    pub(crate) fn write(&mut self, length: u32, records: u32) -> Result<u64, JournalError> {
+        let bytes = padded(length as usize);
+        if bytes > self.header.size.saturating_sub(self.offset) {
+            self.begin_segment(bytes)?;
+        }
+        let on_disk = usize::try_from(bytes).expect("at most the greatest append");
+        self.buffer.resize(on_disk, 0);
+        let hash = AppendHeader::seal(&mut self.buffer, self.chain, length, records, &self.header.salt);
+        let place = Place { segment: self.header.number, offset: self.offset };
+        write_all(&*self.file, &self.buffer, place, &self.dir)?;
+        if !mutant!("skip-sync") {
+            sync(&*self.file, place, &self.dir)?;
+        }
+        let sequence = self.chain.sequence;
+        self.chain = Chain { sequence: sequence + 1, previous: hash };
+        self.offset += bytes;
+        Ok(sequence)
+    }
+
+    /// Creates the next segment, large enough for an append of `bytes`.
+    fn begin_segment(&mut self, bytes: u64) -> Result<(), JournalError> {
+        let number = self.header.number + 1;
+        let (file, header) =
+            create_segment(&*self.disk, &self.dir, &self.options, (number, self.chain, bytes))?;
+        self.segments.push((number, self.chain.sequence));
+        (self.file, self.header, self.offset) = (file, header, SECTOR);
+        Ok(())
+    }
+}
+
+/// Creates segment `number`, durably: file, header and directory entry. It continues `chain` and has room for
+/// an append of `bytes`.
+pub(crate) fn create_segment(
+    disk: &dyn Disk,
+    dir: &Path,
+    options: &Options,
+    (number, chain, bytes): (u64, Chain, u64),
+) -> Result<(Box<dyn DiskFile>, SegmentHeader), JournalError> {
+    let size = options.segment_bytes.checked_next_multiple_of(SECTOR).unwrap_or(u64::MAX).max(SECTOR + bytes);
+    let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();
+    let header = SegmentHeader { number, size, identity: options.identity, chain, salt: salt.into() };
+    let place = Place { segment: number, offset: 0 };
+    let path = dir.join(segment_name(number));
+    let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;
+    // The size first: a header that can be read then proves that the file was once as long as it says.
+    sync(&*file, place, dir)?;
+    write_all(&*file, &header.encode(), place, dir)?;
+    sync(&*file, place, dir)?;
+    if !mutant!("skip-dir-sync") {
+        disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
+    }
+    Ok((file, header))
+}
+
+/// One write. A short one is a failure: nothing is known about the disk after it.
+pub(crate) fn write_all(
+    file: &dyn DiskFile,
+    bytes: &[u8],
+    place: Place,
+    dir: &Path,
+) -> Result<(), JournalError> {
+    let path = dir.join(segment_name(place.segment));
+    let written = file.write_at(bytes, place.offset).map_err(JournalError::io("write", path))?;
+    if written == bytes.len() {
+        Ok(())
+    } else {
+        Err(JournalError::ShortWrite { place, written, wanted: bytes.len() })
+    }
+}
+
+pub(crate) fn sync(file: &dyn DiskFile, place: Place, dir: &Path) -> Result<(), JournalError> {
+    file.sync().map_err(JournalError::io("sync", dir.join(segment_name(place.segment))))
+}

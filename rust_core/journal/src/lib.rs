@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+mod check;
+mod disk;
+mod error;
+mod journal;
+mod layout;
+mod lock;
+mod offline;
+mod real_disk;
+mod record;
+mod recovery;
+mod repair;
+mod replay;
+mod segment;
+pub mod simulated;
+mod walk;
+
+pub use check::{Fault, Head, Report, StepHead, check};
+pub use disk::{Disk, DiskFile};
+pub use error::{JournalError, Place};
+pub use journal::{Journal, Options};
+pub use layout::Identity;
+pub use lock::{DirLock, LockError};
+pub use offline::{OfflineError, OfflineJournal};
+pub use real_disk::RealDisk;
+pub use record::Record;
+pub use recovery::{Recovery, TornTail};
+pub use repair::{Loss, Repair, plan_repair};
+pub use replay::{Append, Replay};

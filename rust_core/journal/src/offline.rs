@@ -1,0 +1,48 @@
+//! The journal of a data directory that no node is using: for `foreseal journal check` and `repair`.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{DirLock, JournalError, LockError, RealDisk, Repair, Report, check, plan_repair};
+
+/// Folder of the journal inside the data directory.
+const FOLDER: &str = "journal";
+
+/// A journal at rest; the data directory is locked as long as this lives.
+#[derive(Debug)]
+pub struct OfflineJournal {
+    folder: PathBuf,
+    _lock: DirLock,
+}
+
+/// Why there is nothing to look at.
+#[derive(Debug, thiserror::Error)]
+pub enum OfflineError {
+    #[error("{} holds no journal", .0.display())]
+    Missing(PathBuf),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+}
+
+impl OfflineJournal {
+    /// Locks a data directory that holds a journal. One that does not is left as it is.
+    pub fn lock(data_dir: &Path) -> Result<Self, OfflineError> {
+        let folder = data_dir.join(FOLDER);
+        if !folder.is_dir() {
+            return Err(OfflineError::Missing(data_dir.to_owned()));
+        }
+        Ok(Self { folder, _lock: DirLock::acquire(data_dir)? })
+    }
+
+    /// See [`check`].
+    pub fn check(&self) -> Result<Report, JournalError> {
+        check(&self.folder, Arc::new(RealDisk))
+    }
+
+    /// See [`plan_repair`].
+    pub fn plan_repair(&self) -> Result<(Report, Option<Repair>), JournalError> {
+        plan_repair(&self.folder, Arc::new(RealDisk))
+    }
+}

@@ -1,0 +1,155 @@
+//! What an append carries.
+
+use std::sync::Arc;
+
+use alloy_consensus::Header;
+use alloy_primitives::{B256, Bytes};
+use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
+use foreseal_types::{Flashblock, StateDiff};
+
+/// One change of the chain. Together they are everything that replay needs.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// A new block is begun; the fields that execution fills are those of the block without transactions.
+    Open { header: Box<Header> },
+    /// A pre-confirmed step of the block in progress.
+    Step(Arc<Flashblock>),
+    /// The block in progress is sealed as its last step left it.
+    Seal { number: u64, hash: B256 },
+    /// A whole block from outside, as the RLP that `BlockBytes` decodes.
+    Import { block: Bytes },
+    /// State written by a development helper, on top of the chain as it stood then.
+    Override { label: String, diff: Arc<StateDiff> },
+    /// The clock of a development chain was set.
+    Clock {
+        /// Seconds added to the wall clock.
+        offset: i64,
+        /// Timestamp of the next block, seconds since 1970, when it was fixed.
+        next_timestamp: Option<u64>,
+    },
+    /// The chain goes back: this sealed block is the head again.
+    Unwind { number: u64, hash: B256 },
+}
+
+const OPEN: u8 = 1;
+const STEP: u8 = 2;
+const SEAL: u8 = 3;
+const IMPORT: u8 = 4;
+const OVERRIDE: u8 = 5;
+const CLOCK: u8 = 6;
+const UNWIND: u8 = 7;
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct BlockWire {
+    number: u64,
+    hash: B256,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct OverrideWire {
+    label: String,
+    diff: StateDiff,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct ClockWire {
+    /// Two's complement.
+    offset: u64,
+    /// Zero or one timestamp.
+    next_timestamp: Vec<u64>,
+}
+
+impl Record {
+    /// Appends the wire form: one byte for the kind, then one RLP item.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Open { header } => tagged(OPEN, header, out),
+            Self::Step(flashblock) => {
+                out.push(STEP);
+                out.extend_from_slice(&flashblock.encode());
+            }
+            Self::Seal { number, hash } => tagged(SEAL, &BlockWire { number: *number, hash: *hash }, out),
+            Self::Import { block } => tagged(IMPORT, block, out),
+            Self::Override { label, diff } => {
+                let wire = OverrideWire { label: label.clone(), diff: StateDiff::clone(diff) };
+                tagged(OVERRIDE, &wire, out);
+            }
+            Self::Clock { offset, next_timestamp } => {
+                let next_timestamp = next_timestamp.iter().copied().collect();
+                tagged(CLOCK, &ClockWire { offset: offset.cast_unsigned(), next_timestamp }, out);
+            }
+            Self::Unwind { number, hash } => tagged(UNWIND, &BlockWire { number: *number, hash: *hash }, out),
+        }
+    }
+
+    /// Reads one record from the front of `input`.
+    fn decode(input: &mut &[u8]) -> Result<Self, String> {
+        let (&kind, rest) = input.split_first().ok_or("it is empty")?;
+        *input = rest;
+        decode_kind(kind, input)
+            .map_err(|e| e.to_string())?
+            .ok_or_else(|| format!("its kind, {kind}, is unknown"))
+    }
+}
+
+fn tagged(kind: u8, value: &impl Encodable, out: &mut Vec<u8>) {
+    out.push(kind);
+    value.encode(out);
+}
+
+fn decode_kind(kind: u8, input: &mut &[u8]) -> alloy_rlp::Result<Option<Record>> {
+    Ok(Some(match kind {
+        OPEN => Record::Open { header: Box::new(Header::decode(input)?) },
+        STEP => {
+            let item = take_item(input)?;
+            Record::Step(Arc::new(Flashblock::decode(item)?))
+        }
+        SEAL => {
+            let BlockWire { number, hash } = BlockWire::decode(input)?;
+            Record::Seal { number, hash }
+        }
+        IMPORT => Record::Import { block: Bytes::decode(input)? },
+        OVERRIDE => {
+            let OverrideWire { label, diff } = OverrideWire::decode(input)?;
+            Record::Override { label, diff: Arc::new(diff) }
+        }
+        CLOCK => {
+            let wire = ClockWire::decode(input)?;
+            if wire.next_timestamp.len() > 1 {
+                return Err(alloy_rlp::Error::ListLengthMismatch {
+                    expected: 1,
+                    got: wire.next_timestamp.len(),
+                });
+            }
+            Record::Clock {
+                offset: wire.offset.cast_signed(),
+                next_timestamp: wire.next_timestamp.first().copied(),
+            }
+        }
+        UNWIND => {
+            let BlockWire { number, hash } = BlockWire::decode(input)?;
+            Record::Unwind { number, hash }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Splits off the RLP item at the front of `input`, its header included.
+fn take_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
+    let mut rest = *input;
+    let header = alloy_rlp::Header::decode(&mut rest)?;
+    let length = input.len() - rest.len() + header.payload_length;
+    let (item, rest) = input.split_at_checked(length).ok_or(alloy_rlp::Error::InputTooShort)?;
+    *input = rest;
+    Ok(item)
+}
+
+/// Reads the `count` records of an append, all of its bytes. The error names the record by position.
+pub(crate) fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, (usize, String)> {
+    // Every record takes at least two bytes: a count that claims more reserves no memory.
+    let mut records = Vec::with_capacity((count as usize).min(input.len() / 2));
+    for index in 0..count as usize {
+        records.push(Record::decode(&mut input).map_err(|reason| (index, reason))?);
+    }
+    if input.is_empty() { Ok(records) } else { Err((records.len(), "bytes follow the last record".into())) }
+}

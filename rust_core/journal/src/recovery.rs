@@ -1,0 +1,148 @@
+//! Opening: verify everything, cut what a crash tore, and make sure that what is left is durable.
+
+use std::{path::Path, sync::Arc};
+
+use foreseal_types::mutant;
+use serde::Serialize;
+
+use crate::{
+    Journal, JournalError, Options, Place,
+    disk::{Disk, DiskFile, read_up_to},
+    journal::{create_segment, sync, write_all},
+    layout::{Chain, FIRST_SEGMENT, SegmentHeader, segment_name},
+    walk::{End, Tail, Walk},
+};
+
+/// Part of an append that was being written when the machine stopped. Nobody was told that it was durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TornTail {
+    pub place: Place,
+    /// Bytes from there to the last one that is not zero.
+    pub bytes: u64,
+}
+
+/// What opening found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Segments that hold the journal.
+    pub segments: u64,
+    /// Appends that are there, and the records in them.
+    pub appends: u64,
+    pub records: u64,
+    /// What was cut from the end.
+    pub torn_tail: Option<TornTail>,
+    /// The segment that was being created, and was removed.
+    pub half_made_segment: Option<u64>,
+}
+
+/// Bytes of zeros written at a time over a torn tail.
+const ZEROS: usize = 1 << 20;
+
+pub(crate) fn recover(
+    dir: &Path,
+    disk: Arc<dyn Disk>,
+    options: Options,
+) -> Result<(Journal, Recovery), JournalError> {
+    disk.create_dir(dir).map_err(JournalError::io("create", dir))?;
+    let mut walk = Walk::new(disk.clone(), dir, Some(options.identity))?;
+    let mut recovery = Recovery::default();
+    while let Some(found) = walk.next()? {
+        recovery.appends += 1;
+        recovery.records += u64::from(found.header.records);
+    }
+    let end = walk.end().expect("the walk has ended");
+    let chain = walk.chain().unwrap_or(Chain { sequence: 0, previous: options.identity.genesis });
+    match end.tail {
+        Tail::Clean => {}
+        Tail::Torn { bytes } => {
+            let segment = end.segment.expect("a torn tail has its segment").number;
+            let torn = TornTail { place: Place { segment, offset: end.offset }, bytes };
+            tracing::warn!(place = %torn.place, bytes, "journal: cut an append that was not finished");
+            recovery.torn_tail = Some(torn);
+        }
+        Tail::HalfMade { segment } => {
+            tracing::warn!(segment, "journal: removed a segment that was being created");
+            remove_half_made(&*disk, dir, segment)?;
+            recovery.half_made_segment = Some(segment);
+        }
+    }
+    let (file, header) = match end.segment {
+        Some(header) => (settle(&*disk, dir, &header, &end)?, header),
+        None => create_segment(&*disk, dir, &options, (FIRST_SEGMENT, chain, 0))?,
+    };
+    let mut segments = walk.entered().to_vec();
+    if segments.is_empty() {
+        segments.push((header.number, chain.sequence));
+    }
+    recovery.segments = segments.len() as u64;
+    let journal = Journal {
+        disk,
+        dir: dir.to_owned(),
+        options,
+        segments,
+        file,
+        header,
+        offset: end.offset,
+        chain,
+        opened_at: chain.sequence,
+        failure: None,
+        buffer: Vec::new(),
+    };
+    Ok((journal, recovery))
+}
+
+fn remove_half_made(disk: &dyn Disk, dir: &Path, segment: u64) -> Result<(), JournalError> {
+    let path = dir.join(segment_name(segment));
+    disk.remove(&path).map_err(JournalError::io("remove", path))?;
+    disk.sync_dir(dir).map_err(JournalError::io("sync", dir))
+}
+
+/// Opens the last segment for writing, with zeros after its last append and all of it durable.
+///
+/// The process before may have been killed between write and sync, or its sync may have failed, and then the
+/// bytes just read were perhaps in memory only, marked as written. So header and last append are written once
+/// more, the same bytes over the same bytes; what is older was synced before those were written.
+fn settle(
+    disk: &dyn Disk,
+    dir: &Path,
+    header: &SegmentHeader,
+    end: &End,
+) -> Result<Box<dyn DiskFile>, JournalError> {
+    let path = dir.join(segment_name(header.number));
+    let file = disk.open(&path, true).map_err(JournalError::io("open", &path))?;
+    let place = |offset| Place { segment: header.number, offset };
+    if let Tail::Torn { bytes } = end.tail
+        && !mutant!("skip-zeroing")
+    {
+        write_zeros(&*file, place(end.offset), bytes, dir)?;
+    }
+    if !mutant!("skip-settling") {
+        write_all(&*file, &header.encode(), place(0), dir)?;
+        if let Some(last) = end.last_append {
+            let length = usize::try_from(end.offset - last).expect("an append fits in memory");
+            let mut append = vec![0; length];
+            // Where the file ends inside the padding, zeros are right.
+            read_up_to(&*file, &mut append, last).map_err(JournalError::io("read", &path))?;
+            write_all(&*file, &append, place(last), dir)?;
+        }
+        sync(&*file, place(0), dir)?;
+        disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
+    }
+    Ok(file)
+}
+
+pub(crate) fn write_zeros(
+    file: &dyn DiskFile,
+    start: Place,
+    bytes: u64,
+    dir: &Path,
+) -> Result<(), JournalError> {
+    let zeros = vec![0; ZEROS];
+    let mut done = 0;
+    while done < bytes {
+        let length = usize::try_from(bytes - done).unwrap_or(ZEROS).min(ZEROS);
+        write_all(file, &zeros[..length], Place { offset: start.offset + done, ..start }, dir)?;
+        done += length as u64;
+    }
+    Ok(())
+}

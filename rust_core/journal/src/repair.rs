@@ -1,0 +1,192 @@
+//! Cutting a corrupt journal where the damage begins. Loses what was acknowledged, so it is never done unasked.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde::Serialize;
+
+use crate::{
+    JournalError, Place,
+    check::{Report, block_number, examine},
+    disk::Disk,
+    journal::{sync, write_all},
+    layout::{APPEND_HEADER, FIRST_SEGMENT, SECTOR, SegmentSector, segment_name},
+    record::decode_records,
+    recovery::write_zeros,
+    segment::SegmentFile,
+    walk::segment_numbers,
+};
+
+/// What a repair gives up. Appends that are damaged count, those behind a damaged header perhaps not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Loss {
+    /// Everything from here on.
+    pub place: Place,
+    /// Appends, at least, by their sequence numbers.
+    pub appends: u64,
+    /// How many of them can still be read, and the records in those.
+    pub readable: u64,
+    pub records: u64,
+    /// First and last number of the blocks in those records.
+    pub blocks: Option<(u64, u64)>,
+    /// Bytes that are not zero, or lie between such.
+    pub bytes: u64,
+    /// Segments that are removed whole.
+    pub segments: Vec<u64>,
+}
+
+/// A repair that has been planned and not done.
+pub struct Repair {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    loss: Loss,
+}
+
+/// Says what the journal in `dir` holds and, when it is corrupt, prepares to cut it there. Changes nothing. The
+/// caller holds the [`DirLock`](crate::DirLock) until the repair is done.
+///
+/// # Errors
+/// What prevents reading.
+pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Repair>), JournalError> {
+    let (report, expected) = examine(dir, disk.clone())?;
+    let Some(fault) = &report.fault else { return Ok((report, None)) };
+    // The first segment of all begins with append 0, readable or not.
+    let first = (fault.place.segment == FIRST_SEGMENT).then_some(0);
+    let expected = expected.map(|chain| chain.sequence).or(first);
+    let loss = survey(&*disk, dir, fault.place, expected)?;
+    let repair = Repair { disk, dir: dir.to_owned(), loss };
+    Ok((report, Some(repair)))
+}
+
+impl Repair {
+    /// What [`Self::apply`] gives up.
+    pub fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// Cuts. After a crash in the middle the journal is still corrupt, or what is left of the damage is a torn
+    /// tail: the rest is cut by another repair, or at opening.
+    pub fn apply(self) -> Result<(), JournalError> {
+        let Self { disk, dir, loss } = self;
+        // The newest first, so that no gap appears.
+        for &number in loss.segments.iter().rev() {
+            let path = dir.join(segment_name(number));
+            disk.remove(&path).map_err(JournalError::io("remove", path))?;
+            disk.sync_dir(&dir).map_err(JournalError::io("sync", &dir))?;
+        }
+        if loss.place.offset == 0 {
+            return Ok(());
+        }
+        let mut reader = SegmentFile::open(&*disk, &dir, loss.place.segment)?;
+        let SegmentSector::Valid(mut header) = reader.header()? else {
+            let reason = "the segment's header changed during the repair".to_owned();
+            return Err(JournalError::Corrupt { place: loss.place, reason });
+        };
+        let bytes = reader.content_end(loss.place.offset)? - loss.place.offset;
+        let path = dir.join(segment_name(header.number));
+        let file = disk.open(&path, true).map_err(JournalError::io("open", path))?;
+        write_zeros(&*file, loss.place, bytes, &dir)?;
+        // A file that was cut is from now on as short as it is.
+        header.size = header.size.min(reader.size);
+        write_all(&*file, &header.encode(), Place { offset: 0, ..loss.place }, &dir)?;
+        sync(&*file, loss.place, &dir)
+    }
+}
+
+/// Looks through everything from `place` on.
+fn survey(disk: &dyn Disk, dir: &Path, place: Place, expected: Option<u64>) -> Result<Loss, JournalError> {
+    let mut loss =
+        Loss { place, appends: 0, readable: 0, records: 0, blocks: None, bytes: 0, segments: Vec::new() };
+    // The sequence numbers that were seen: the lowest, and the one after the highest.
+    let mut seen: Option<(u64, u64)> = None;
+    let mut see = |first: u64, next: u64| {
+        let (low, high) = seen.unwrap_or((first, next));
+        seen = Some((low.min(first), high.max(next)));
+    };
+    for number in segment_numbers(disk, dir)?.into_iter().filter(|&n| n >= place.segment) {
+        let cut = number == place.segment && place.offset > 0;
+        if !cut {
+            loss.segments.push(number);
+        }
+        let mut file = SegmentFile::open(disk, dir, number)?;
+        let start = if cut { place.offset } else { SECTOR };
+        loss.bytes += file.content_end(start)? - start;
+        let SegmentSector::Valid(header) = file.header()? else { continue };
+        if !cut {
+            see(header.chain.sequence, header.chain.sequence);
+        }
+        let mut offset = start;
+        while let Some((at, append)) = file.find_append(offset, &header.salt)? {
+            see(append.chain.sequence, append.chain.sequence + 1);
+            loss.readable += 1;
+            loss.records += u64::from(append.records);
+            let records = file.read(at + APPEND_HEADER as u64, u64::from(append.length))?;
+            loss.blocks = span(loss.blocks, records.unwrap_or_default(), append.records);
+            offset = at + append.padded();
+        }
+    }
+    let (low, high) = seen.unwrap_or_default();
+    let by_number = high.saturating_sub(expected.unwrap_or(low));
+    loss.appends = by_number.max(loss.readable).max(u64::from(loss.bytes > 0));
+    Ok(loss)
+}
+
+/// Widens `blocks` by the block numbers in an append.
+fn span(blocks: Option<(u64, u64)>, records: &[u8], count: u32) -> Option<(u64, u64)> {
+    let records = decode_records(records, count).unwrap_or_default();
+    records.iter().filter_map(block_number).fold(blocks, |blocks, number| {
+        let (first, last) = blocks.unwrap_or((number, number));
+        Some((first.min(number), last.max(number)))
+    })
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, appends, readable, records, blocks, bytes, segments } = self;
+        write!(f, "everything from {place} on: at least {appends} appends, {bytes} bytes")?;
+        write!(f, "\n{readable} of them can be read, with {records} records")?;
+        if let Some((first, last)) = blocks {
+            write!(f, " of blocks {first} to {last}")?;
+        }
+        if let (Some(first), Some(last)) = (segments.first(), segments.last()) {
+            write!(f, "\nsegments {first} to {last} are removed")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::B256;
+
+    use super::*;
+    use crate::{Identity, Journal, Options, Record, simulated::SimulatedDisk};
+
+    #[test]
+    fn records_of_a_later_version_are_named_and_only_a_repair_passes_them() {
+        let disk = Arc::new(SimulatedDisk::default());
+        let dir = Path::new("journal");
+        let identity = Identity { chain_id: 1, genesis: B256::ZERO };
+        let open = || Journal::open(dir, disk.clone(), Options::new(identity, [0; 32])).unwrap().0;
+        let mut journal = open();
+        let seal = Record::Seal { number: 1, hash: B256::ZERO };
+        journal.append(std::slice::from_ref(&seal)).unwrap();
+        journal.buffer = [&[0; APPEND_HEADER][..], &[99, 0xc0]].concat();
+        journal.write(2, 1).unwrap();
+        journal.append(std::slice::from_ref(&seal)).unwrap();
+
+        let error = open().replay().unwrap().find_map(Result::err).unwrap();
+        let unknown = "record 0 of append 1 at 0000000001.segment, offset 1024 cannot be read: its kind, 99, is unknown";
+        assert!(error.to_string().contains(unknown), "{error}");
+        let (report, repair) = plan_repair(dir, disk.clone()).unwrap();
+        let place = Place { segment: 1, offset: 1024 };
+        assert_eq!((report.appends, report.fault.map(|fault| fault.place)), (1, Some(place)));
+        let repair = repair.unwrap();
+        assert_eq!((repair.loss().appends, repair.loss().readable), (2, 2));
+        repair.apply().unwrap();
+        assert_eq!(open().replay().unwrap().map(|append| append.unwrap().sequence).collect::<Vec<_>>(), [0]);
+    }
+}

@@ -1,0 +1,158 @@
+//! Reading one segment.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    JournalError,
+    disk::{Disk, DiskFile, read_up_to},
+    layout::{APPEND_HEADER, AppendHeader, SECTOR, SegmentHeader, SegmentSector, segment_name},
+};
+
+/// Bytes read at a time; an append that is larger is read whole.
+const WINDOW: u64 = 1 << 20;
+
+/// A segment's file, read through a window that moves forward.
+pub(crate) struct SegmentFile {
+    path: PathBuf,
+    file: Box<dyn DiskFile>,
+    /// Bytes that belong to the journal: the size of the file, or less.
+    pub(crate) size: u64,
+    window: Vec<u8>,
+    window_start: u64,
+}
+
+impl SegmentFile {
+    pub(crate) fn open(disk: &dyn Disk, dir: &Path, number: u64) -> Result<Self, JournalError> {
+        let path = dir.join(segment_name(number));
+        let file = disk.open(&path, false).map_err(JournalError::io("open", &path))?;
+        let size = file.size().map_err(JournalError::io("read the size of", &path))?;
+        Ok(Self { path, file, size, window: Vec::new(), window_start: 0 })
+    }
+
+    /// What the first sector says.
+    pub(crate) fn header(&mut self) -> Result<SegmentSector, JournalError> {
+        let Some(sector) = self.read(0, SECTOR)? else { return Ok(SegmentSector::Bad) };
+        let sector = sector.try_into().expect("a sector was asked for");
+        Ok(SegmentHeader::decode(sector))
+    }
+
+    /// The `length` bytes at `offset`, or `None` when the file ends before.
+    pub(crate) fn read(&mut self, offset: u64, length: u64) -> Result<Option<&[u8]>, JournalError> {
+        match offset.checked_add(length) {
+            Some(end) if end <= self.size => {}
+            _ => return Ok(None),
+        }
+        let inside =
+            offset >= self.window_start && offset + length <= self.window_start + self.window.len() as u64;
+        if !inside {
+            self.fill(offset, length.max(WINDOW).min(self.size - offset))?;
+        }
+        let start = index(offset - self.window_start);
+        Ok(Some(&self.window[start..start + index(length)]))
+    }
+
+    fn fill(&mut self, offset: u64, length: u64) -> Result<(), JournalError> {
+        self.window.clear();
+        self.window.resize(index(length), 0);
+        self.window_start = offset;
+        let read = read_up_to(&*self.file, &mut self.window, offset);
+        if read.map_err(JournalError::io("read", &self.path))? < self.window.len() {
+            let ended = std::io::ErrorKind::UnexpectedEof.into();
+            return Err(JournalError::io("read", &self.path)(ended));
+        }
+        Ok(())
+    }
+
+    /// The append at `offset`, header and records, if a whole one is there.
+    pub(crate) fn append_at(
+        &mut self,
+        offset: u64,
+        salt: &[u8; 32],
+    ) -> Result<Option<(AppendHeader, &[u8])>, JournalError> {
+        let Some(front) = self.read(offset, APPEND_HEADER as u64)? else { return Ok(None) };
+        let Some(header) = AppendHeader::decode(front, salt) else { return Ok(None) };
+        let length = APPEND_HEADER as u64 + u64::from(header.length);
+        let Some(append) = self.read(offset, length)? else { return Ok(None) };
+        Ok(header.is_whole(append, salt).then_some((header, append)))
+    }
+
+    /// The first place at or after `offset` where a whole append stands, on any boundary.
+    pub(crate) fn find_append(
+        &mut self,
+        mut offset: u64,
+        salt: &[u8; 32],
+    ) -> Result<Option<(u64, AppendHeader)>, JournalError> {
+        while offset < self.size {
+            if let Some((header, _)) = self.append_at(offset, salt)? {
+                return Ok(Some((offset, header)));
+            }
+            offset += SECTOR;
+        }
+        Ok(None)
+    }
+
+    /// Where the last byte that is not zero ends, at or after `offset`; `offset` when all are zero.
+    pub(crate) fn content_end(&mut self, offset: u64) -> Result<u64, JournalError> {
+        let (mut at, mut end) = (offset, offset);
+        while at < self.size {
+            let length = WINDOW.min(self.size - at);
+            let bytes = self.read(at, length)?.unwrap_or_default();
+            if let Some(last) = bytes.iter().rposition(|&b| b != 0) {
+                end = at + last as u64 + 1;
+            }
+            at += length;
+        }
+        Ok(end)
+    }
+}
+
+/// An offset inside the window.
+fn index(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("a segment fits in the address space")
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::B256;
+
+    use super::*;
+    use crate::{layout::Chain, simulated::SimulatedDisk};
+
+    /// A length that the checksum covers and that is wrong all the same asks for no memory.
+    #[test]
+    fn a_length_beyond_the_file_is_no_append() {
+        let salt = [1; 32];
+        let mut bytes = vec![0; 2048];
+        let chain = Chain { sequence: 0, previous: B256::ZERO };
+        AppendHeader::seal(&mut bytes[512..], chain, 1000, 1, &salt);
+        let disk = SimulatedDisk::default();
+        let (dir, path) = (Path::new("journal"), Path::new("journal/0000000001.segment"));
+        disk.set_content(path, &bytes);
+        let whole = SegmentFile::open(&disk, dir, 1).unwrap().append_at(512, &salt).unwrap().is_some();
+        assert!(whole);
+
+        let mut sealed = vec![0; 1 << 20];
+        AppendHeader::seal(&mut sealed, chain, 1 << 19, 1, &salt);
+        bytes[512..1024].copy_from_slice(&sealed[..512]);
+        disk.set_content(path, &bytes);
+        let mut file = SegmentFile::open(&disk, dir, 1).unwrap();
+        assert!(AppendHeader::decode(file.read(512, 512).unwrap().unwrap(), &salt).is_some());
+        assert!(file.append_at(512, &salt).unwrap().is_none());
+        assert_eq!(file.read(2048, 1).unwrap(), None);
+        assert_eq!(file.read(u64::MAX, 2).unwrap(), None);
+    }
+
+    #[test]
+    fn reading_goes_on_over_windows() {
+        let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| i.to_le_bytes()[1]).collect();
+        let disk = SimulatedDisk::default();
+        disk.set_content(Path::new("journal/0000000001.segment"), &bytes);
+        let mut file = SegmentFile::open(&disk, Path::new("journal"), 1).unwrap();
+        for (offset, length) in [(0, 100), (1_048_500, 200), (50, 2_000_000), (2_999_999, 1), (0, 3_000_000)]
+        {
+            let read = file.read(offset, length).unwrap().unwrap();
+            assert!(read == &bytes[index(offset)..index(offset + length)]);
+        }
+        assert_eq!(file.content_end(0).unwrap(), 3_000_000);
+    }
+}

@@ -1,0 +1,77 @@
+//! Bytes that mostly are zeros, and chance.
+
+use std::{collections::BTreeMap, ops::Range};
+
+pub(super) const SECTOR: u64 = SECTOR_BYTES as u64;
+const SECTOR_BYTES: usize = 512;
+
+/// A sparse file: sectors that are not there are zeros.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) size: u64,
+    pub(super) sectors: BTreeMap<u64, Box<[u8; SECTOR_BYTES]>>,
+}
+
+impl Content {
+    pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> usize {
+        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let length = left.min(buffer.len());
+        for (sector, inside, part) in parts(offset, length) {
+            match self.sectors.get(&sector) {
+                Some(bytes) => buffer[part.clone()].copy_from_slice(&bytes[inside..inside + part.len()]),
+                None => buffer[part].fill(0),
+            }
+        }
+        length
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8], offset: u64) {
+        self.size = self.size.max(offset + bytes.len() as u64);
+        for (sector, inside, part) in parts(offset, bytes.len()) {
+            let target = self.sectors.entry(sector).or_insert_with(|| Box::new([0; SECTOR_BYTES]));
+            target[inside..inside + part.len()].copy_from_slice(&bytes[part]);
+        }
+    }
+}
+
+/// Splits `length` bytes at `offset` by sector: its number, the place inside, and the range of the bytes.
+fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done == length {
+            return None;
+        }
+        let at = offset + done as u64;
+        let inside = usize::try_from(at % SECTOR).expect("less than a sector");
+        let end = length.min(done + (SECTOR_BYTES - inside));
+        let part = done..end;
+        done = end;
+        Some((at / SECTOR, inside, part))
+    })
+}
+
+/// A small generator (splitmix64): the same seed gives the same disk.
+pub(super) struct Chance(u64);
+
+impl Chance {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn coin(&mut self) -> bool {
+        self.next() & 1 == 1
+    }
+
+    /// A number below `limit`, which is not zero.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        let limit = limit as u64;
+        usize::try_from(self.next() % limit).expect("below a usize")
+    }
+}

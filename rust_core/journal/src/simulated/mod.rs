@@ -1,0 +1,332 @@
+//! A disk for tests, which keeps apart what was synced and what was only written.
+//!
+//! Reads see every write at once, as through a page cache. [`SimulatedDisk::lose_power`] leaves what was
+//! synced, and of everything else whatever the seed decides: nothing, all, the first part, the last part or any
+//! sectors; each file name on its own. [`SimulatedDisk::kill`] ends the process only: the cache stays.
+//! [`SimulatedDisk::fail_at`] makes one operation go wrong.
+
+mod content;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use self::content::{Chance, Content, SECTOR};
+use crate::disk::{Disk, DiskFile};
+
+/// How an operation goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The machine stops: this operation and all later ones fail, until [`SimulatedDisk::lose_power`] or
+    /// [`SimulatedDisk::kill`]. What this operation would have done has been done, unsynced.
+    Crash,
+    /// The disk is full: a file is created without its bytes, a write does nothing.
+    Full,
+    /// A write does half of its bytes and says so. Other operations fail.
+    Short,
+    /// The device fails: a write has done half of its bytes when the error comes. A failed sync forgets
+    /// what was to be written: reads go on seeing it, no later sync writes it.
+    Broken,
+}
+
+/// The disk. Clones are the same disk.
+#[derive(Clone, Default)]
+pub struct SimulatedDisk(Arc<Mutex<State>>);
+
+#[derive(Clone, Default)]
+struct State {
+    files: Vec<Inode>,
+    /// File names as the process sees them, and as they are on the disk.
+    names: BTreeMap<PathBuf, usize>,
+    synced_names: BTreeMap<PathBuf, usize>,
+    operations: u64,
+    fault: Option<(u64, Fault)>,
+    down: bool,
+    /// Handles of an earlier process are dead.
+    process: u64,
+}
+
+#[derive(Clone, Default)]
+struct Inode {
+    seen: Content,
+    synced: Content,
+    /// Sectors that a sync would write.
+    dirty: BTreeSet<u64>,
+}
+
+impl SimulatedDisk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Operations that change or sync something, so far.
+    pub fn operations(&self) -> u64 {
+        self.state().operations
+    }
+
+    /// Lets the operation with this number, counted from 0, go wrong; replaces an earlier order.
+    pub fn fail_at(&self, operation: u64, fault: Fault) {
+        self.state().fault = Some((operation, fault));
+    }
+
+    /// The process ends, the machine goes on: all that was written can be read, handles are dead.
+    pub fn kill(&self) {
+        self.state().restart();
+    }
+
+    /// The machine stops and starts again. What was not synced is there or not, as `seed` decides.
+    pub fn lose_power(&self, seed: u64) {
+        let mut state = self.state();
+        let mut chance = Chance::new(seed);
+        for file in &mut state.files {
+            file.lose_power(&mut chance);
+        }
+        let (names, synced) = (state.names.clone(), state.synced_names.clone());
+        for path in names.keys().chain(synced.keys()).collect::<BTreeSet<_>>() {
+            if names.get(path) != synced.get(path) && chance.coin() {
+                match names.get(path) {
+                    Some(&inode) => state.synced_names.insert(path.clone(), inode),
+                    None => state.synced_names.remove(path),
+                };
+            }
+        }
+        state.names = state.synced_names.clone();
+        state.restart();
+    }
+
+    /// Another disk with the same content.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.state().clone())))
+    }
+
+    /// The files there are, ascending by name.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    /// What a file holds.
+    pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        let content = &state.files[*state.names.get(path)?].seen;
+        let mut bytes = vec![0; usize::try_from(content.size).ok()?];
+        content.read(&mut bytes, 0);
+        Some(bytes)
+    }
+
+    /// Replaces a file, synced, or creates it.
+    pub fn set_content(&self, path: &Path, bytes: &[u8]) {
+        let mut content = Content { size: bytes.len() as u64, ..Content::default() };
+        content.write(bytes, 0);
+        let inode = Inode { seen: content.clone(), synced: content, dirty: BTreeSet::new() };
+        let mut state = self.state();
+        state.files.push(inode);
+        let number = state.files.len() - 1;
+        state.names.insert(path.to_owned(), number);
+        state.synced_names.insert(path.to_owned(), number);
+    }
+
+    /// Removes a file, synced.
+    pub fn remove_file(&self, path: &Path) {
+        let mut state = self.state();
+        state.names.remove(path);
+        state.synced_names.remove(path);
+    }
+}
+
+impl State {
+    fn restart(&mut self) {
+        self.process += 1;
+        self.down = false;
+        self.fault = None;
+    }
+
+    fn check_up(&self) -> io::Result<()> {
+        if self.down { Err(io::Error::other("the machine is down")) } else { Ok(()) }
+    }
+
+    /// Counts an operation and says how it goes wrong, if it does.
+    fn begin(&mut self) -> io::Result<Option<Fault>> {
+        self.check_up()?;
+        let number = self.operations;
+        self.operations += 1;
+        let fault = self.fault.filter(|&(at, _)| at == number).map(|(_, fault)| fault);
+        self.down = fault == Some(Fault::Crash);
+        Ok(fault)
+    }
+
+    fn inode(&self, path: &Path) -> io::Result<usize> {
+        self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// The error that a fault shows as.
+fn error(fault: Fault) -> io::Error {
+    match fault {
+        Fault::Full => io::ErrorKind::StorageFull.into(),
+        _ => io::Error::other("simulated failure of the device"),
+    }
+}
+
+impl Disk for SimulatedDisk {
+    fn create_dir(&self, _dir: &Path) -> io::Result<()> {
+        self.state().begin()?.map_or(Ok(()), |fault| Err(error(fault)))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let state = self.state();
+        state.check_up()?;
+        let inside = state.names.keys().filter(|path| path.parent() == Some(dir));
+        Ok(inside.filter_map(|path| path.file_name().map(PathBuf::from)).collect())
+    }
+
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
+        let state = self.state();
+        state.check_up()?;
+        let inode = state.inode(path)?;
+        Ok(Box::new(SimulatedFile { disk: self.clone(), inode, process: state.process, write }))
+    }
+
+    fn create(&self, path: &Path, size: u64) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.state();
+        let fault = state.begin()?;
+        if state.names.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let size = if fault.is_none() { size } else { 0 };
+        let seen = Content { size, ..Content::default() };
+        state.files.push(Inode { seen, ..Inode::default() });
+        let inode = state.files.len() - 1;
+        state.names.insert(path.to_owned(), inode);
+        match fault {
+            Some(fault) => Err(error(fault)),
+            None => {
+                Ok(Box::new(SimulatedFile { disk: self.clone(), inode, process: state.process, write: true }))
+            }
+        }
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let fault = state.begin()?;
+        state.inode(path)?;
+        if matches!(fault, None | Some(Fault::Crash)) {
+            state.names.remove(path);
+        }
+        fault.map_or(Ok(()), |fault| Err(error(fault)))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if let Some(fault) = state.begin()? {
+            return Err(error(fault));
+        }
+        let State { names, synced_names, .. } = &mut *state;
+        synced_names.retain(|path, _| path.parent() != Some(dir));
+        let inside = names.iter().filter(|(path, _)| path.parent() == Some(dir));
+        synced_names.extend(inside.map(|(path, &inode)| (path.clone(), inode)));
+        Ok(())
+    }
+}
+
+struct SimulatedFile {
+    disk: SimulatedDisk,
+    inode: usize,
+    process: u64,
+    write: bool,
+}
+
+impl SimulatedFile {
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.disk.state();
+        if state.process == self.process { Ok(state) } else { Err(io::Error::other("the process has ended")) }
+    }
+}
+
+impl DiskFile for SimulatedFile {
+    fn size(&self) -> io::Result<u64> {
+        let state = self.state()?;
+        state.check_up()?;
+        Ok(state.files[self.inode].seen.size)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let state = self.state()?;
+        state.check_up()?;
+        Ok(state.files[self.inode].seen.read(buffer, offset))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let mut state = self.state()?;
+        let fault = state.begin()?;
+        if !self.write {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let length = match fault {
+            None | Some(Fault::Crash) => bytes.len(),
+            Some(Fault::Short | Fault::Broken) => bytes.len() / 2,
+            Some(Fault::Full) => 0,
+        };
+        let inode = &mut state.files[self.inode];
+        inode.seen.write(&bytes[..length], offset);
+        if length > 0 {
+            inode.dirty.extend(offset / SECTOR..=(offset + length as u64 - 1) / SECTOR);
+        }
+        match fault {
+            None | Some(Fault::Short) => Ok(length),
+            Some(fault) => Err(error(fault)),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.state()?;
+        let fault = state.begin()?;
+        let inode = &mut state.files[self.inode];
+        match fault {
+            None => {
+                inode.synced.size = inode.seen.size;
+                inode.flush(|_| true);
+                Ok(())
+            }
+            Some(Fault::Crash) => Err(error(Fault::Crash)),
+            Some(fault) => {
+                inode.dirty.clear();
+                Err(error(fault))
+            }
+        }
+    }
+}
+
+impl Inode {
+    /// Writes the dirty sectors that `chosen` picks, and forgets the others.
+    fn flush(&mut self, mut chosen: impl FnMut(usize) -> bool) {
+        for (position, sector) in std::mem::take(&mut self.dirty).into_iter().enumerate() {
+            if sector * SECTOR >= self.synced.size || !chosen(position) {
+                continue;
+            }
+            match self.seen.sectors.get(&sector) {
+                Some(bytes) => self.synced.sectors.insert(sector, bytes.clone()),
+                None => self.synced.sectors.remove(&sector),
+            };
+        }
+    }
+
+    fn lose_power(&mut self, chance: &mut Chance) {
+        if chance.coin() {
+            self.synced.size = self.seen.size;
+        }
+        let count = self.dirty.len();
+        let cut = chance.below(count + 1);
+        match chance.below(5) {
+            0 => self.dirty.clear(),
+            1 => self.flush(|_| true),
+            2 => self.flush(|position| position < cut),
+            3 => self.flush(|position| position >= cut),
+            _ => self.flush(|_| chance.coin()),
+        }
+        self.seen = self.synced.clone();
+    }
+}

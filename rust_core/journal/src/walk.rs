@@ -1,0 +1,267 @@
+//! The walk through all segments in order, which decides what is whole, what is torn and what is corrupt.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use foreseal_types::mutant;
+
+use crate::{
+    Identity, JournalError, Place,
+    disk::Disk,
+    layout::{
+        APPEND_HEADER, AppendHeader, Chain, FORMAT, SECTOR, SegmentHeader, SegmentSector, segment_number,
+    },
+    segment::SegmentFile,
+};
+
+/// Numbers of the segments in `dir`, ascending.
+pub(crate) fn segment_numbers(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, JournalError> {
+    let names = disk.list(dir).map_err(JournalError::io("list", dir))?;
+    let mut numbers: Vec<_> = names.iter().filter_map(|name| segment_number(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// What stands after the last whole append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// Zeros to the end of the segment.
+    Clean,
+    /// Part of one append that was being written: this many bytes.
+    Torn { bytes: u64 },
+    /// The last file, which comes after `End::place`, was being created.
+    HalfMade { segment: u64 },
+}
+
+/// Where the journal ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    /// Header of the segment that holds the end; `None` when there is no whole segment.
+    pub segment: Option<SegmentHeader>,
+    /// Where the next append goes in it.
+    pub offset: u64,
+    /// Offset of the last append, when that segment holds one.
+    pub last_append: Option<u64>,
+    pub tail: Tail,
+}
+
+/// An append that is whole and continues the one before.
+pub(crate) struct Found<'a> {
+    pub place: Place,
+    pub header: AppendHeader,
+    pub records: &'a [u8],
+}
+
+/// Reads appends in order, verifying each; holds one window of one segment in memory.
+pub(crate) struct Walk {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    /// Segments, ascending.
+    numbers: Vec<u64>,
+    /// How many of them were opened.
+    opened: usize,
+    /// The whole ones among those, each with the sequence number that it begins with.
+    entered: Vec<(u64, u64)>,
+    current: Option<Current>,
+    identity: Option<Identity>,
+    /// What the next append must say; unknown before the first segment.
+    chain: Option<Chain>,
+    end: Option<End>,
+}
+
+struct Current {
+    file: SegmentFile,
+    header: SegmentHeader,
+    offset: u64,
+    last_append: Option<u64>,
+    /// Bytes after the last append that are not zeros; known at the end of an older segment.
+    rest: u64,
+}
+
+impl Current {
+    fn end(&self) -> Place {
+        Place { segment: self.header.number, offset: self.offset }
+    }
+
+    /// Whether the file has become shorter than it was when it was created.
+    fn is_cut(&self) -> bool {
+        self.file.size < self.header.size
+    }
+}
+
+const DAMAGED: &str = "the append is damaged, and what was written after it is there";
+
+impl Walk {
+    /// Starts at the oldest segment. With an identity, a journal of another chain is an error; without one,
+    /// that of the first segment is taken.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        identity: Option<Identity>,
+    ) -> Result<Self, JournalError> {
+        let numbers = segment_numbers(&*disk, dir)?;
+        Ok(Self {
+            disk,
+            dir: dir.to_owned(),
+            numbers,
+            opened: 0,
+            entered: Vec::new(),
+            current: None,
+            identity,
+            chain: None,
+            end: None,
+        })
+    }
+
+    /// The segments read so far, each with the sequence number that it begins with.
+    pub(crate) fn entered(&self) -> &[(u64, u64)] {
+        &self.entered
+    }
+
+    /// What the next append must say; `None` while no segment header was read.
+    pub(crate) fn chain(&self) -> Option<Chain> {
+        self.chain
+    }
+
+    /// The chain that the journal belongs to, when it was given or a segment has said it.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// Where the journal ends; known once [`Self::next`] has answered `None`.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.end
+    }
+
+    /// The next append, or `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Found<'_>>, JournalError> {
+        let header = loop {
+            if let Some(header) = self.advance()? {
+                break header;
+            }
+            if self.end.is_none() {
+                self.open_next()?;
+            }
+            if self.end.is_some() {
+                return Ok(None);
+            }
+        };
+        let current = self.current.as_mut().expect("an append was found in it");
+        let offset = current.last_append.expect("an append was found");
+        let place = Place { segment: current.header.number, offset };
+        let records = current.file.read(offset + APPEND_HEADER as u64, u64::from(header.length))?;
+        Ok(records.map(|records| Found { place, header, records }))
+    }
+
+    /// Moves over the next append of the current segment; `None` at its end, and where the journal ends torn.
+    fn advance(&mut self) -> Result<Option<AppendHeader>, JournalError> {
+        let Some(current) = &mut self.current else { return Ok(None) };
+        let offset = current.offset;
+        let place = Place { segment: current.header.number, offset };
+        if let Some((header, _)) = current.file.append_at(offset, &current.header.salt)? {
+            if self.chain != Some(header.chain) {
+                return Err(corrupt(place, "the append does not continue the one before"));
+            }
+            self.chain = Some(header.next());
+            current.last_append = Some(offset);
+            current.offset += header.padded();
+            return Ok(Some(header));
+        }
+        let newest = self.opened == self.numbers.len();
+        let bytes = current.file.content_end(offset)? - offset;
+        if bytes > 0 {
+            let later = current.file.find_append(offset + SECTOR, &current.header.salt)?;
+            if later.is_some() && !mutant!("accept-corruption") {
+                return Err(corrupt(place, DAMAGED));
+            }
+        }
+        if !newest {
+            // The next segment tells whether an append is missing here, or these bytes mean nothing.
+            current.rest = bytes;
+        } else if current.is_cut() {
+            let (size, full) = (current.file.size, current.header.size);
+            return Err(corrupt(place, &format!("the file has been cut from {full} to {size} bytes")));
+        } else if bytes > 0 {
+            self.finish(Tail::Torn { bytes });
+        }
+        Ok(None)
+    }
+
+    /// Opens the next segment, or finds that there is none.
+    fn open_next(&mut self) -> Result<(), JournalError> {
+        let Some(&number) = self.numbers.get(self.opened) else {
+            self.finish(Tail::Clean);
+            return Ok(());
+        };
+        if self.opened > 0 && number != self.numbers[self.opened - 1] + 1 {
+            let missing = self.numbers[self.opened - 1] + 1;
+            return Err(corrupt(Place { segment: missing, offset: 0 }, "the segment is missing"));
+        }
+        self.opened += 1;
+        let mut file = SegmentFile::open(&*self.disk, &self.dir, number)?;
+        match file.header()? {
+            SegmentSector::Valid(header) => self.enter(number, file, header),
+            SegmentSector::Newer(found) => Err(JournalError::NewerFormat { found, supported: FORMAT }),
+            // Appends are written only after the header was synced: without any, the file was being created.
+            SegmentSector::Bad
+                if self.opened == self.numbers.len() && file.content_end(SECTOR)? == SECTOR =>
+            {
+                // Nor is a segment begun before the last append of the one before was synced.
+                if let Some(current) = self.current.as_ref().filter(|c| c.rest > 0 || c.is_cut()) {
+                    return Err(corrupt(current.end(), DAMAGED));
+                }
+                self.finish(Tail::HalfMade { segment: number });
+                Ok(())
+            }
+            SegmentSector::Bad => {
+                Err(corrupt(Place { segment: number, offset: 0 }, "the segment's header is damaged"))
+            }
+        }
+    }
+
+    fn enter(
+        &mut self,
+        number: u64,
+        mut file: SegmentFile,
+        header: SegmentHeader,
+    ) -> Result<(), JournalError> {
+        let start = Place { segment: number, offset: 0 };
+        let expected = *self.identity.get_or_insert(header.identity);
+        if header.identity != expected {
+            return Err(match self.current {
+                None => JournalError::WrongChain { found: header.identity, expected },
+                Some(_) => corrupt(start, &format!("the segment belongs to {}", header.identity)),
+            });
+        }
+        if header.number != number {
+            return Err(corrupt(start, &format!("the file holds segment {}", header.number)));
+        }
+        // Bytes that were added to the file were never part of the journal.
+        file.size = file.size.min(header.size);
+        let chain = *self.chain.get_or_insert(header.chain);
+        if header.chain != chain {
+            let missing = header.chain.sequence > chain.sequence;
+            return Err(match &self.current {
+                Some(current) if current.rest > 0 => corrupt(current.end(), DAMAGED),
+                Some(current) if missing => corrupt(current.end(), "appends are missing"),
+                _ => corrupt(start, "the segment does not continue the one before"),
+            });
+        }
+        self.entered.push((number, chain.sequence));
+        self.current = Some(Current { file, header, offset: SECTOR, last_append: None, rest: 0 });
+        Ok(())
+    }
+
+    fn finish(&mut self, tail: Tail) {
+        self.end = Some(match &self.current {
+            Some(c) => End { segment: Some(c.header), offset: c.offset, last_append: c.last_append, tail },
+            None => End { segment: None, offset: SECTOR, last_append: None, tail },
+        });
+    }
+}
+
+fn corrupt(place: Place, reason: &str) -> JournalError {
+    JournalError::Corrupt { place, reason: reason.to_owned() }
+}

@@ -1,0 +1,241 @@
+//! Damage to what was synced: named, never passed over, never a panic.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod plan;
+
+use std::sync::Arc;
+
+use foreseal_journal::{JournalError, Place, plan_repair, simulated::SimulatedDisk};
+use plan::{Blocks, damage, dir, noise, open, path, read, written};
+use proptest::prelude::*;
+
+/// Segments of the written journal, and the first and last append of the last one.
+const SEGMENTS: u64 = 6;
+const LAST_APPEND: u64 = 1536;
+const LAST_END: u64 = 3584;
+
+/// Opens a damaged journal. If it is refused, the place; else what is read is all, or all but a torn last append.
+fn verdict(disk: &SimulatedDisk, plan: &[Blocks]) -> Option<Place> {
+    match open(disk, 1) {
+        Ok((journal, recovery)) => {
+            let there = read(&journal);
+            if there.len() < plan.len() {
+                assert_eq!(there.len(), plan.len() - 1, "only the last may be lost");
+                let torn = recovery.torn_tail.expect("a lost append is reported").place;
+                assert_eq!(torn, Place { segment: SEGMENTS, offset: LAST_APPEND });
+            }
+            assert!(there == plan[..there.len()]);
+            None
+        }
+        Err(JournalError::Corrupt { place, .. }) => Some(place),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn the_written_journal_is_as_described() {
+    let (disk, plan) = written();
+    assert_eq!(disk.files().len() as u64, SEGMENTS);
+    assert_eq!(disk.content(&path(4)).unwrap().len(), 8704);
+    let last = disk.content(&path(SEGMENTS)).unwrap();
+    let append = usize::try_from(LAST_APPEND).unwrap();
+    assert_eq!(last[append..append + 8], *b"FSEALAPP");
+    let end = usize::try_from(LAST_END).unwrap();
+    assert!(last[end - 512..end].iter().any(|&b| b != 0) && last[end..].iter().all(|&b| b == 0));
+    assert_eq!(verdict(&disk, &plan), None);
+    assert!(read(&open(&disk, 1).unwrap().0) == plan);
+}
+
+/// Every byte of every file, one bit each.
+#[test]
+fn a_flipped_bit_is_named_unless_it_tears_the_tail() {
+    let (disk, plan) = written();
+    let mut refused = 0;
+    for segment in 1..=SEGMENTS {
+        let size = disk.content(&path(segment)).unwrap().len();
+        for at in 0..size {
+            let disk = disk.fork();
+            damage(&disk, segment, |content| content[at] ^= 1 << (at % 8));
+            let at = at as u64;
+            match verdict(&disk, &plan) {
+                Some(place) => {
+                    refused += 1;
+                    assert_eq!(place.segment, segment);
+                    assert!(place.offset <= at, "{place} for {at}");
+                    assert!(segment < SEGMENTS || at < LAST_APPEND);
+                }
+                // Padding counts for nothing; the last append may be taken for torn.
+                None if segment == SEGMENTS && at >= LAST_APPEND => {}
+                None => assert!(read(&open(&disk, 1).unwrap().0) == plan, "segment {segment}, byte {at}"),
+            }
+        }
+    }
+    assert!(refused > 20_000, "{refused}");
+}
+
+#[test]
+fn a_lost_sector_is_named_unless_it_tears_the_tail() {
+    let (disk, plan) = written();
+    for segment in 1..=SEGMENTS {
+        let size = disk.content(&path(segment)).unwrap().len();
+        for at in (0..size).step_by(512) {
+            let disk = disk.fork();
+            damage(&disk, segment, |content| content[at..at + 512].fill(0));
+            let verdict = verdict(&disk, &plan);
+            assert!(verdict.is_none_or(|place| place.segment == segment && place.offset <= at as u64));
+            let kept = read(&match open(&disk, 1) {
+                Ok((journal, _)) => journal,
+                Err(_) => continue,
+            });
+            assert!(kept == plan || (segment == SEGMENTS && at as u64 >= LAST_APPEND));
+        }
+    }
+}
+
+/// The zeros of an older segment hold nothing: the next one shows that no append is missing.
+#[test]
+fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {
+    let (disk, plan) = written();
+    damage(&disk, 5, |content| content[3584..].copy_from_slice(&noise(512, 3)));
+    assert_eq!(verdict(&disk, &plan), None);
+    assert!(read(&open(&disk, 1).unwrap().0) == plan);
+    let cut = disk.fork();
+    // Unless nothing shows it: the last segment's header is gone with all its content.
+    damage(&disk, SEGMENTS, |content| content.fill(0));
+    assert_eq!(verdict(&disk, &plan), Some(Place { segment: 5, offset: 3584 }));
+    damage(&cut, 5, |content| content.truncate(3584));
+    assert_eq!(verdict(&cut, &plan), None);
+    damage(&cut, SEGMENTS, |content| content.fill(0));
+    assert_eq!(verdict(&cut, &plan), Some(Place { segment: 5, offset: 3584 }));
+}
+
+#[test]
+fn the_last_append_of_an_older_segment_is_missed() {
+    let (disk, plan) = written();
+    // Segment 2 holds one append only.
+    damage(&disk, 2, |content| content[512..].fill(0));
+    assert_eq!(verdict(&disk, &plan), Some(Place { segment: 2, offset: 512 }));
+}
+
+#[test]
+fn segments_missing_renamed_or_cut_are_named() {
+    let (original, plan) = written();
+    let at = |segment, offset| Some(Place { segment, offset });
+    let disk = original.fork();
+    disk.remove_file(&path(3));
+    assert_eq!(verdict(&disk, &plan), at(3, 0));
+
+    let disk = original.fork();
+    let (second, third) = (disk.content(&path(2)).unwrap(), disk.content(&path(3)).unwrap());
+    disk.set_content(&path(2), &third);
+    disk.set_content(&path(3), &second);
+    assert_eq!(verdict(&disk, &plan), at(2, 0));
+
+    // The good appends before the cut are found, and what is missing after them is missed.
+    for (segment, offset) in [(1, 512), (2, 512), (3, 512), (4, 512), (5, 512), (SEGMENTS, 512)] {
+        let disk = original.fork();
+        damage(&disk, segment, |content| content.truncate(1024));
+        assert_eq!(verdict(&disk, &plan), at(segment, offset));
+    }
+    let disk = original.fork();
+    damage(&disk, SEGMENTS, |content| content.truncate(usize::try_from(LAST_END).unwrap()));
+    assert_eq!(verdict(&disk, &plan), at(SEGMENTS, LAST_END), "zeros are missing, or appends: nobody knows");
+}
+
+#[test]
+fn bytes_added_to_a_file_are_not_part_of_the_journal() {
+    let (disk, plan) = written();
+    for segment in 1..=SEGMENTS {
+        damage(&disk, segment, |content| content.extend(noise(3000, segment)));
+    }
+    assert_eq!(verdict(&disk, &plan), None);
+    assert!(read(&open(&disk, 1).unwrap().0) == plan);
+}
+
+#[test]
+fn an_append_copied_over_another_is_named() {
+    let (disk, plan) = written();
+    damage(&disk, 1, |content| content.copy_within(512..1536, 1536));
+    assert_eq!(verdict(&disk, &plan), Some(Place { segment: 1, offset: 1536 }));
+}
+
+#[test]
+fn a_newer_format_is_refused_as_such() {
+    let (disk, _) = written();
+    damage(&disk, 1, |content| {
+        content[8] = 2;
+        let check = crc32c::crc32c(&content[..508]);
+        content[508..512].copy_from_slice(&check.to_le_bytes());
+    });
+    let error = open(&disk, 1).err().unwrap();
+    assert!(matches!(error, JournalError::NewerFormat { found: 2, supported: 1 }));
+}
+
+#[test]
+fn files_of_other_names_are_left_alone() {
+    let (disk, plan) = written();
+    for name in ["notes.txt", "1.segment", "00000000001.segment", "+000000007.segment", ".segment"] {
+        disk.set_content(&dir().join(name), b"other");
+    }
+    assert!(read(&open(&disk, 1).unwrap().0) == plan);
+}
+
+/// A change to the files: bytes of one copied over another, or noise.
+fn splice() -> impl Strategy<Value = (u64, prop::sample::Index, u64, prop::sample::Index, usize, u64)> {
+    let place = || (1..=SEGMENTS, any::<prop::sample::Index>());
+    let length = prop_oneof![Just(1usize), Just(512), Just(1024), 1..4096usize];
+    (place(), place(), length, any::<u64>()).prop_map(|((s, i), (t, j), n, seed)| (s, i, t, j, n, seed))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Whatever happened to the files: no panic, and what is read, perhaps after a repair, was written, in order.
+    #[test]
+    fn garbage_is_refused_or_cut(splices in prop::collection::vec(splice(), 1..6)) {
+        let (disk, plan) = written();
+        for (from, i, to, j, length, seed) in splices {
+            let source = if seed % 2 == 0 { disk.content(&path(from)).unwrap() } else { noise(length, seed) };
+            let start = i.index(source.len()) / 512 * 512;
+            let piece = source[start..source.len().min(start + length)].to_vec();
+            damage(&disk, to, |content| {
+                let start = j.index(content.len()) / 512 * 512;
+                let end = content.len().min(start + piece.len());
+                content[start..end].copy_from_slice(&piece[..end - start]);
+            });
+        }
+        match open(&disk, 1) {
+            Ok((journal, _)) => {
+                let there = read(&journal);
+                prop_assert!(there == plan[..there.len()]);
+            }
+            Err(JournalError::Corrupt { .. }) => {
+                let (report, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
+                repair.expect("corrupt").apply().unwrap();
+                let there = read(&open(&disk, 1).unwrap().0);
+                prop_assert!(there == plan[..there.len()] && there.len() as u64 == report.appends);
+            }
+            Err(other) => return Err(TestCaseError::fail(other.to_string())),
+        }
+    }
+
+    /// Files that never were a journal.
+    #[test]
+    fn noise_is_refused_or_removed(files in prop::collection::vec((0..9000usize, any::<u64>()), 1..4)) {
+        let disk = SimulatedDisk::default();
+        for ((length, seed), segment) in files.into_iter().zip(1..) {
+            disk.set_content(&path(segment), &noise(length, seed));
+        }
+        match open(&disk, 1) {
+            Ok((journal, recovery)) => {
+                prop_assert_eq!(journal.next_sequence(), 0);
+                prop_assert_eq!(recovery.half_made_segment, Some(1));
+            }
+            Err(error) => {
+                let corrupt = matches!(error, JournalError::Corrupt { .. });
+                prop_assert!(corrupt, "{error}");
+            }
+        }
+    }
+}

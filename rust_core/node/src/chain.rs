@@ -1,0 +1,329 @@
+//! The chain as its single writer holds it: sealed blocks and the one being built.
+//!
+//! Replay, import and production all go through the methods here, so there is one way in which a record
+//! becomes part of the chain.
+
+use std::sync::Arc;
+
+use alloy_consensus::Header;
+use alloy_primitives::{B256, Bytes, U256};
+use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
+use foreseal_evm::{BlockError, execute_block};
+use foreseal_state::{BlockHashes, State};
+use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, mutant};
+use imbl::Vector;
+
+use crate::{Executed, Lookup, STEP_WINDOW, Step, View};
+
+/// How far `safe` and `finalized` trail `latest`, in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalityDepth {
+    pub safe: u64,
+    pub finalized: u64,
+}
+
+impl Default for FinalityDepth {
+    fn default() -> Self {
+        Self { safe: 32, finalized: 64 }
+    }
+}
+
+/// Why a record does not fit the chain.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error("block {number} is refused: {source}")]
+    Block { number: u64, source: BlockError },
+    #[error("imported bytes are not a block: {0}")]
+    NotABlock(alloy_rlp::Error),
+    #[error("block {number} cannot be {what}: {why}")]
+    OutOfOrder { number: u64, what: &'static str, why: &'static str },
+    #[error("block {number} is sealed with hash {recorded}, but its last step has {computed}")]
+    SealMismatch { number: u64, recorded: B256, computed: B256 },
+}
+
+/// The block being built with the steps that made it.
+#[derive(Clone, Debug)]
+struct Open {
+    block: OpenBlock,
+    steps: Vector<Arc<Step>>,
+}
+
+impl Open {
+    fn executed(&self) -> Executed {
+        Executed { block: self.block.block(), state: self.block.state().clone(), steps: self.steps.clone() }
+    }
+}
+
+/// Sealed blocks, and the block being built if there is one.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    spec: Arc<ChainSpec>,
+    sealed: Vector<Arc<Executed>>,
+    open: Option<Open>,
+    depth: FinalityDepth,
+    safe: u64,
+    finalized: u64,
+    lookup: Arc<Lookup>,
+    /// The first block that may still have its table of steps.
+    forgotten: u64,
+}
+
+/// Hashes of sealed blocks, for the BLOCKHASH instruction.
+struct Hashes<'a>(&'a Vector<Arc<Executed>>);
+
+impl BlockHashes for Hashes<'_> {
+    fn block_hash(&self, number: u64) -> Option<B256> {
+        self.0.get(usize::try_from(number).ok()?).map(|block| block.block.hash)
+    }
+}
+
+impl Chain {
+    /// A chain of its genesis block alone.
+    pub fn new(spec: Arc<ChainSpec>, depth: FinalityDepth) -> Self {
+        let state = State::from_genesis(spec.genesis());
+        let header = spec.genesis_header(state.root());
+        let hash = header.hash_slow();
+        let withdrawals = header.withdrawals_root.map(|_| alloy_eips::eip4895::Withdrawals::default());
+        let block = Block {
+            header,
+            hash,
+            transactions: Vector::new(),
+            receipts: Vector::new(),
+            uncles: Vec::new(),
+            withdrawals,
+            transactions_length: 0,
+        };
+        let lookup = Arc::new(Lookup::default());
+        lookup.add_step(hash, 0, 0);
+        let genesis = Arc::new(Executed { block, state, steps: Vector::new() });
+        let sealed = Vector::unit(genesis);
+        Self { spec, sealed, open: None, depth, safe: 0, finalized: 0, lookup, forgotten: 0 }
+    }
+
+    /// The chain's rules.
+    pub fn spec(&self) -> &Arc<ChainSpec> {
+        &self.spec
+    }
+
+    /// The newest sealed block.
+    pub fn latest(&self) -> &Arc<Executed> {
+        self.sealed.last().expect("a chain holds at least genesis")
+    }
+
+    /// The block being built.
+    pub fn open_block(&self) -> Option<&OpenBlock> {
+        self.open.as_ref().map(|open| &open.block)
+    }
+
+    /// Hashes of the sealed blocks.
+    pub fn hashes(&self) -> impl BlockHashes + '_ {
+        Hashes(&self.sealed)
+    }
+
+    fn parent(&self) -> Parent<'_> {
+        let latest = self.latest();
+        Parent { header: &latest.block.header, hash: latest.block.hash, state: &latest.state }
+    }
+
+    /// Whether the next block is a proof-of-stake one: the newest is, or the chain has the work for it (EIP-3675).
+    pub fn merged(&self) -> bool {
+        let enough = self.spec.config().terminal_total_difficulty;
+        let difficulties = || self.sealed.iter().map(|sealed| sealed.block.header.difficulty);
+        self.latest().block.header.difficulty.is_zero()
+            || enough.is_some_and(|enough| difficulties().fold(U256::ZERO, U256::saturating_add) >= enough)
+    }
+
+    /// What opening the next block would make. Changes nothing: it is recorded first, then passed to [`Self::opened`].
+    pub fn prepare_open(&self, opening: &Opening) -> Result<(OpenBlock, Flashblock), BuildError> {
+        if opening.merged && !self.merged() {
+            return Err(BuildError::NotProofOfStake { number: self.latest().number() + 1 });
+        }
+        OpenBlock::open(&self.spec, self.parent(), opening, &self.hashes())
+    }
+
+    /// The chain with its open block sealed; opens nothing.
+    pub fn sealed(&self) -> Result<Self, ChainError> {
+        let mut next = self.clone();
+        let Some(open) = next.open.take() else {
+            return Err(out_of_order(self.latest().number() + 1, "sealed", "no block is being built"));
+        };
+        let mut executed = open.executed();
+        if mutant!("seal-adds") {
+            executed.block.header.extra_data = Bytes::from_static(b"sealed");
+            executed.block.hash = executed.block.header.hash_slow();
+        }
+        next.push_sealed(executed);
+        Ok(next)
+    }
+
+    /// Makes `block` the one being built, at its step 0.
+    pub fn opened(&mut self, block: OpenBlock) {
+        self.open = Some(Open { block, steps: Vector::new() });
+        self.record_step(0);
+        // Not before: until the opening is durable, readers hold views whose window ends one block earlier.
+        while !mutant!("keep-every-step") && self.forgotten + STEP_WINDOW <= self.latest().number() {
+            self.forget_steps(self.forgotten);
+            self.forgotten += 1;
+        }
+    }
+
+    /// Advances the block being built by one step. `block` is the block after it.
+    pub fn stepped(&mut self, block: OpenBlock) {
+        let open = self.open.as_mut().expect("a step follows an open block");
+        let known = open.block.block().transactions.len();
+        open.block = block;
+        self.record_step(known);
+    }
+
+    /// Enters the newest step and its transactions, from index `known` on, into the tables.
+    fn record_step(&mut self, known: usize) {
+        let open = self.open.as_mut().expect("called with an open block");
+        let block = open.block.block();
+        let (number, index) = (block.header.number, open.steps.len());
+        for (position, transaction) in block.transactions.iter().enumerate().skip(known) {
+            self.lookup.add_transaction(transaction.hash(), number, position);
+        }
+        self.lookup.add_step(block.hash, number, index);
+        open.steps.push_back(Arc::new(Step {
+            header: block.header,
+            hash: block.hash,
+            transactions: block.transactions.len(),
+            transactions_length: block.transactions_length,
+            state: open.block.state().clone(),
+        }));
+    }
+
+    /// Takes note of a recorded opening: it must follow the newest sealed block. Its step 0 comes next.
+    pub fn replay_open(&mut self, header: &Header) -> Result<(), ChainError> {
+        let refused = |why| Err(out_of_order(header.number, "opened", why));
+        let latest = self.latest();
+        if self.open.is_some() {
+            return refused("another one is being built");
+        }
+        if header.number != latest.number() + 1 || header.parent_hash != latest.block.hash {
+            return refused("it does not follow the newest sealed block");
+        }
+        Ok(())
+    }
+
+    /// Applies a recorded step; step 0 opens the block.
+    pub fn replay_step(&mut self, step: &Flashblock) -> Result<(), ChainError> {
+        if let Some(open) = &self.open {
+            let block = open.block.apply(step)?;
+            self.stepped(block);
+        } else {
+            let block = OpenBlock::reopen(&self.spec, self.parent(), step)?;
+            self.opened(block);
+        }
+        Ok(())
+    }
+
+    /// Seals the block being built, which must have the recorded hash.
+    pub fn replay_seal(&mut self, number: u64, hash: B256) -> Result<(), ChainError> {
+        let next = self.sealed()?;
+        let computed = next.latest().block.hash;
+        if next.latest().number() != number || computed != hash {
+            return Err(ChainError::SealMismatch { number, recorded: hash, computed });
+        }
+        *self = next;
+        Ok(())
+    }
+
+    /// Executes a block from outside on the newest sealed one, and makes it safe and finalized.
+    ///
+    /// An open block without transactions gives way to it; one that holds promises is never dropped.
+    pub fn import(&mut self, bytes: &[u8]) -> Result<(), ChainError> {
+        let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
+        let number = block.header.number;
+        if self.open.as_ref().is_some_and(|open| open.block.index() > 0) {
+            return Err(out_of_order(
+                number,
+                "imported",
+                "a block with pre-confirmed transactions is being built",
+            ));
+        }
+        let executed = {
+            let latest = self.latest();
+            execute_block(&self.spec, &latest.block.header, &latest.state, &self.hashes(), block)
+                .map_err(|source| ChainError::Block { number, source })?
+        };
+        self.open = None;
+        for (index, transaction) in executed.block.transactions.iter().enumerate() {
+            self.lookup.add_transaction(transaction.hash(), number, index);
+        }
+        self.lookup.add_step(executed.block.hash, number, 0);
+        self.push_sealed(Executed { block: executed.block, state: executed.state, steps: Vector::new() });
+        self.safe = number;
+        self.finalized = number;
+        Ok(())
+    }
+
+    /// As [`Self::import`], but a block that the chain already has is passed over (`false`).
+    pub fn import_next(&mut self, bytes: &[u8]) -> Result<bool, ChainError> {
+        let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
+        let known = usize::try_from(block.header.number).ok().and_then(|number| self.sealed.get(number));
+        if known.is_some_and(|known| known.block.hash == block.header.hash_slow()) {
+            return Ok(false);
+        }
+        self.import(bytes).map(|()| true)
+    }
+
+    /// Sealed blocks, genesis first.
+    pub fn sealed_blocks(&self) -> impl Iterator<Item = &Arc<Executed>> {
+        self.sealed.iter()
+    }
+
+    fn push_sealed(&mut self, executed: Executed) {
+        let number = executed.number();
+        self.sealed.push_back(Arc::new(executed));
+        self.safe = self.safe.max(number.saturating_sub(self.depth.safe));
+        self.finalized = self.finalized.max(number.saturating_sub(self.depth.finalized));
+    }
+
+    /// Drops the step table of a block that left the window; the block itself stays.
+    fn forget_steps(&mut self, number: u64) {
+        let Some(place) = usize::try_from(number).ok().and_then(|n| self.sealed.get_mut(n)) else { return };
+        for step in &place.steps {
+            if step.hash != place.block.hash {
+                self.lookup.remove_step(&step.hash);
+            }
+        }
+        Arc::make_mut(place).steps = Vector::new();
+    }
+
+    /// The snapshot that readers get while a block is being built.
+    pub fn view(&self) -> Option<View> {
+        let open = self.open.as_ref()?;
+        Some(self.view_with(open.executed(), open.block.index()))
+    }
+
+    /// The snapshot that readers get from a node that does not produce: the block in progress if the journal
+    /// left one, else an empty block on the newest sealed one.
+    pub fn idle_view(&self, opening: &Opening) -> Result<View, BuildError> {
+        if let Some(view) = self.view() {
+            return Ok(view);
+        }
+        let (block, _) = self.prepare_open(opening)?;
+        let (block, state) = (block.block(), block.state().clone());
+        self.lookup.add_step(block.hash, block.header.number, 0);
+        Ok(self.view_with(Executed { block, state, steps: Vector::new() }, 0))
+    }
+
+    fn view_with(&self, pending: Executed, pending_index: u64) -> View {
+        View {
+            spec: self.spec.clone(),
+            sealed: self.sealed.clone(),
+            pending: Arc::new(pending),
+            pending_index,
+            safe: self.safe,
+            finalized: self.finalized,
+            lookup: self.lookup.clone(),
+        }
+    }
+}
+
+fn out_of_order(number: u64, what: &'static str, why: &'static str) -> ChainError {
+    ChainError::OutOfOrder { number, what, why }
+}

@@ -1,0 +1,205 @@
+//! Chains in files: blocks as RLP, one after the other, as geth and hive write them.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, BufWriter, Read, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use foreseal_journal::{Disk, Journal, Record};
+
+use crate::{Chain, NodeError, Settings, datadir::DataDir, writer::open_chain};
+
+/// Blocks that share one journal append while importing: a sync per block would cost more than the block.
+const BLOCKS_PER_APPEND: usize = 64;
+/// Bytes of blocks after which an append is made even if they are fewer.
+const BYTES_PER_APPEND: usize = 16 << 20;
+/// Largest block that is read, in bytes: far above any real one, so that a wrong file is refused early.
+const MAX_BLOCK_BYTES: usize = 64 << 20;
+
+/// How far an import or export is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Number of the block just done.
+    pub block: u64,
+    /// Blocks done by this call.
+    pub done: u64,
+    /// Bytes of the file read or written so far.
+    pub bytes: u64,
+}
+
+/// Called after each block; `false` ends the work there, in good order.
+pub type Report<'a> = &'a mut dyn FnMut(Progress) -> bool;
+
+/// What an import or export did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Blocks executed or written.
+    pub blocks: u64,
+    /// Blocks of the file that the chain already had.
+    pub known: u64,
+    /// Number and hash of the newest sealed block.
+    pub head: u64,
+    pub hash: alloy_primitives::B256,
+}
+
+/// Executes every block of `path` on the chain of the data directory, checking every root, and journals it.
+///
+/// # Errors
+/// At the first bad block, naming it and what differed; the blocks before it stay imported.
+pub fn import_chain(
+    settings: &Settings,
+    disk: Arc<dyn Disk>,
+    path: &Path,
+    report: Report<'_>,
+) -> Result<Summary, NodeError> {
+    let (_datadir, mut chain, mut journal) = open_offline(settings, disk)?;
+    let file = File::open(path).map_err(|e| NodeError::io("open", path, &e))?;
+    let mut blocks = Blocks { reader: BufReader::new(file), read: 0 };
+    let (mut imported, mut known) = (0, 0);
+    let (mut pending, mut pending_bytes) = (Vec::<Record>::new(), 0);
+    let outcome = loop {
+        let bytes = match blocks.next_block() {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(NodeError::io("read a block from", path, &error)),
+        };
+        match chain.import_next(&bytes) {
+            Ok(true) => imported += 1,
+            Ok(false) => {
+                known += 1;
+                continue;
+            }
+            Err(error) => break Err(error.into()),
+        }
+        pending_bytes += bytes.len();
+        pending.push(Record::Import { block: bytes.into() });
+        if pending.len() == BLOCKS_PER_APPEND || pending_bytes >= BYTES_PER_APPEND {
+            pending_bytes = 0;
+            journal.append(&std::mem::take(&mut pending))?;
+        }
+        let progress = Progress { block: chain.latest().number(), done: imported, bytes: blocks.read };
+        if !report(progress) {
+            break Ok(());
+        }
+    };
+    if !pending.is_empty() {
+        journal.append(&pending)?;
+    }
+    outcome?;
+    let head = chain.latest();
+    Ok(Summary { blocks: imported, known, head: head.number(), hash: head.block.hash })
+}
+
+/// Writes the sealed blocks after genesis to `path`.
+pub fn export_chain(
+    settings: &Settings,
+    disk: Arc<dyn Disk>,
+    path: &Path,
+    report: Report<'_>,
+) -> Result<Summary, NodeError> {
+    let (_datadir, chain, _journal) = open_offline(settings, disk)?;
+    let failed = |error: io::Error| NodeError::io("write", path, &error);
+    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
+    let (mut blocks, mut written) = (0, 0);
+    for executed in chain.sealed_blocks().skip(1) {
+        let mut bytes = Vec::with_capacity(executed.block.size());
+        executed.block.encode(&mut bytes);
+        out.write_all(&bytes).map_err(failed)?;
+        blocks += 1;
+        written += bytes.len() as u64;
+        if !report(Progress { block: executed.number(), done: blocks, bytes: written }) {
+            break;
+        }
+    }
+    out.into_inner().map_err(|e| failed(e.into_error()))?.sync_all().map_err(failed)?;
+    let head = chain.latest();
+    Ok(Summary { blocks, known: 0, head: head.number(), hash: head.block.hash })
+}
+
+/// Locks the data directory and replays its journal, without a pool or a thread.
+fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Chain, Journal), NodeError> {
+    let datadir = DataDir::lock(&settings.datadir)?;
+    let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
+    let (chain, journal) = open_chain(&datadir, spec, settings, disk, &mut |_| {})?;
+    Ok((datadir, chain, journal))
+}
+
+/// Reads one RLP list after the other.
+struct Blocks<R> {
+    reader: R,
+    read: u64,
+}
+
+impl<R: Read> Blocks<R> {
+    /// The next block's bytes; `None` at the end of the file.
+    fn next_block(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; 1];
+        if self.reader.read(&mut bytes)? == 0 {
+            return Ok(None);
+        }
+        let length_bytes = match bytes[0] {
+            0xc0..=0xf7 => 0,
+            first @ 0xf8.. => usize::from(first - 0xf7),
+            _ => return Err(invalid("it does not begin with an RLP list")),
+        };
+        self.extend(&mut bytes, length_bytes)?;
+        let length = payload_length(&bytes).ok_or_else(|| invalid("a block's RLP length is invalid"))?;
+        if length > MAX_BLOCK_BYTES {
+            return Err(invalid("a block is longer than 64 MiB"));
+        }
+        self.extend(&mut bytes, length)?;
+        self.read += bytes.len() as u64;
+        Ok(Some(bytes))
+    }
+
+    fn extend(&mut self, bytes: &mut Vec<u8>, more: usize) -> io::Result<()> {
+        let start = bytes.len();
+        bytes.resize(start + more, 0);
+        self.reader.read_exact(&mut bytes[start..])
+    }
+}
+
+/// Length of the payload that a list's first bytes announce.
+fn payload_length(head: &[u8]) -> Option<usize> {
+    if let [short @ 0xc0..=0xf7] = head {
+        return Some(usize::from(short - 0xc0));
+    }
+    let digits = &head[1..];
+    if digits.len() > 8 || digits.first() == Some(&0) {
+        return None;
+    }
+    let length = digits.iter().fold(0_u64, |sum, digit| sum << 8 | u64::from(*digit));
+    usize::try_from(length).ok().filter(|length| *length > 55)
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(bytes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        let mut blocks = Blocks { reader: bytes, read: 0 };
+        std::iter::from_fn(|| blocks.next_block().transpose()).collect()
+    }
+
+    #[test]
+    fn lists_are_read_one_after_the_other() {
+        let mut long = vec![0xf8, 60];
+        long.extend([0x01; 60]);
+        let file = [vec![0xc0], long.clone(), vec![0xc2, 1, 2]].concat();
+        assert_eq!(read_all(&file).unwrap(), [vec![0xc0], long, vec![0xc2, 1, 2]]);
+        assert!(read_all(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_cut_or_wrong_file_is_an_error() {
+        for bad in [&[0xc2, 1][..], &[0x80], &[0xf8], &[0xf8, 1, 0], &[0xff; 9], &[0xf9, 0, 60]] {
+            assert!(read_all(bad).is_err(), "{bad:?}");
+        }
+    }
+}

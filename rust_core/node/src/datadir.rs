@@ -1,0 +1,122 @@
+//! The data directory: one writer, one chain.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use alloy_genesis::Genesis;
+use foreseal_journal::{DirLock, Disk, RealDisk};
+use foreseal_types::{ChainSpec, parse_genesis};
+
+use crate::NodeError;
+
+/// What the last run left of its pool.
+pub enum SavedPool {
+    /// There was no last run.
+    None,
+    /// It did not stop in good order.
+    Lost,
+    Bytes(Vec<u8>),
+}
+
+/// A locked data directory. Holds `LOCK`, `genesis.json`, `journal/`, and either `running` or, after a clean stop,
+/// `pool.bin`.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    _lock: DirLock,
+}
+
+impl DataDir {
+    /// Makes the folder, durably, if it is absent, and locks it before anything in it is read.
+    ///
+    /// # Errors
+    /// [`NodeError::InUse`] when another process holds it.
+    pub fn lock(path: &Path) -> Result<Self, NodeError> {
+        RealDisk.create_dir(path).map_err(|e| NodeError::io("create the data directory", path, &e))?;
+        let lock = DirLock::acquire(path).map_err(NodeError::from_lock)?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Folder of the journal's segments.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+
+    /// The rules of the genesis given, which must be the one stored, if there is one; it is stored at first use, once
+    /// it is known that there can be such a chain.
+    pub fn spec(&self, given: Option<&Genesis>) -> Result<ChainSpec, NodeError> {
+        let path = self.path.join("genesis.json");
+        let stored = match fs::read_to_string(&path) {
+            Ok(text) => Some(parse_genesis(&text)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(NodeError::io("read", &path, &error)),
+        };
+        match (stored, given) {
+            (Some(stored), None) => Ok(ChainSpec::new(stored)?),
+            (Some(stored), Some(given)) if same(&stored, given)? => Ok(ChainSpec::new(stored)?),
+            (Some(_), Some(_)) => Err(NodeError::OtherGenesis { datadir: self.path.clone() }),
+            (None, Some(given)) => {
+                let spec = ChainSpec::new(given.clone())?;
+                let text = serde_json::to_vec_pretty(given).map_err(foreseal_types::GenesisError::from)?;
+                replace_file(&path, &text).map_err(|e| NodeError::io("write", &path, &e))?;
+                Ok(spec)
+            }
+            (None, None) => Err(NodeError::NoGenesis { datadir: self.path.clone() }),
+        }
+    }
+
+    /// Takes the pool that a clean stop saved, and marks that a run began: until [`Self::save_pool`] another call finds
+    /// it lost, so that a crash never restores an old one.
+    pub fn take_pool(&self) -> Result<SavedPool, NodeError> {
+        let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
+        let saved = match fs::read(&path) {
+            Ok(bytes) => SavedPool::Bytes(bytes),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(NodeError::io("read", &path, &error));
+            }
+            Err(_) if running.exists() => SavedPool::Lost,
+            Err(_) => SavedPool::None,
+        };
+        File::create(&running).map_err(|e| NodeError::io("create", &running, &e))?;
+        if matches!(saved, SavedPool::Bytes(_)) {
+            fs::remove_file(&path).map_err(|e| NodeError::io("remove", &path, &e))?;
+        }
+        sync_folder(&self.path).map_err(|e| NodeError::io("sync", &self.path, &e))?;
+        Ok(saved)
+    }
+
+    /// Saves the pool for the next start. What marks the run goes last: a crash before that finds the pool.
+    pub fn save_pool(&self, bytes: &[u8]) -> Result<(), NodeError> {
+        let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
+        replace_file(&path, bytes).map_err(|e| NodeError::io("write", &path, &e))?;
+        match fs::remove_file(&running) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(NodeError::io("remove", &running, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether two genesis files make the same chain: the same rules and the same allocation.
+fn same(a: &Genesis, b: &Genesis) -> Result<bool, NodeError> {
+    let text = |genesis: &Genesis| serde_json::to_value(genesis).map_err(foreseal_types::GenesisError::from);
+    Ok(text(a)? == text(b)?)
+}
+
+/// Writes a whole file so that after a crash there is the old one or the new one.
+fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    let mut file = File::create(&draft)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    path.parent().map_or(Ok(()), sync_folder)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,62 @@
+//! Why a node cannot start or was refused something.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use foreseal_builder::BuildError;
+use foreseal_journal::{JournalError, LockError};
+use foreseal_pool::PoolError;
+use foreseal_types::GenesisError;
+
+use crate::{ChainError, ProductionError, ReplayError, SettingsError};
+
+/// A node that cannot be opened, started or stopped in good order.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    #[error("{0}")]
+    InUse(LockError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Genesis(#[from] GenesisError),
+    #[error("{} holds no chain yet: give a genesis file with --genesis", datadir.display())]
+    NoGenesis { datadir: PathBuf },
+    #[error("{} holds a chain with another genesis than the one given", datadir.display())]
+    OtherGenesis { datadir: PathBuf },
+    #[error("cannot {what} {}: {why}", path.display())]
+    Io { what: &'static str, path: PathBuf, why: String },
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Production(#[from] ProductionError),
+}
+
+impl NodeError {
+    pub(crate) fn io(what: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::Io { what, path: path.to_owned(), why: error.to_string() }
+    }
+
+    pub(crate) fn from_lock(error: LockError) -> Self {
+        Self::InUse(error)
+    }
+}
+
+/// Why a submission is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    #[error(transparent)]
+    Refused(#[from] PoolError),
+    #[error("the node is starting: its journal is being replayed")]
+    Starting,
+    /// Nothing that came in now would ever be executed by this process.
+    #[error("production stopped, so no transactions are taken: {0}")]
+    Stopped(String),
+}

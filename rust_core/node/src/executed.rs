@@ -1,0 +1,55 @@
+//! A block and the state after it.
+
+use std::sync::Arc;
+
+use alloy_consensus::Header;
+use alloy_primitives::B256;
+use foreseal_state::State;
+use foreseal_types::Block;
+use imbl::Vector;
+
+/// A block as it stood at one of its steps: enough to answer everything about it again.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub header: Header,
+    /// Hash of `header`.
+    pub hash: B256,
+    /// Number of the block's transactions that this step and those before it hold.
+    pub transactions: usize,
+    /// [`Block::transactions_length`] at this step.
+    pub transactions_length: usize,
+    /// The state after this step, end-of-block processing included.
+    pub state: State,
+}
+
+/// A block, sealed or being built, with the state after it and the steps that made it.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    pub block: Block,
+    /// The state after the block; for a block being built, as if it were sealed now.
+    pub state: State,
+    /// The block's steps by index. Empty for genesis, for an imported block, and once out of the window.
+    pub steps: Vector<Arc<Step>>,
+}
+
+impl Executed {
+    /// The block as it stood at step `index`.
+    pub fn at_step(&self, index: usize) -> Option<Self> {
+        let step = self.steps.get(index)?;
+        let block = Block {
+            header: step.header.clone(),
+            hash: step.hash,
+            transactions: self.block.transactions.take(step.transactions),
+            receipts: self.block.receipts.take(step.transactions),
+            uncles: self.block.uncles.clone(),
+            withdrawals: self.block.withdrawals.clone(),
+            transactions_length: step.transactions_length,
+        };
+        Some(Self { block, state: step.state.clone(), steps: self.steps.take(index + 1) })
+    }
+
+    /// The block's number.
+    pub fn number(&self) -> u64 {
+        self.block.header.number
+    }
+}

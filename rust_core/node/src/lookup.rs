@@ -1,0 +1,85 @@
+//! Where a hash is: shared by all views, checked against the view that asks.
+
+use alloy_primitives::{B256, map::B256HashMap};
+use parking_lot::RwLock;
+
+/// Blocks whose steps can be named by hash or position.
+pub const STEP_WINDOW: u64 = 1024;
+
+/// Number of a block and the index of a step or transaction in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub number: u64,
+    pub index: usize,
+}
+
+const SHARDS: usize = 64;
+
+/// A hash table in shards, so that a reader meets the writer rarely and briefly.
+#[derive(Debug)]
+struct Positions([RwLock<B256HashMap<Position>>; SHARDS]);
+
+impl Positions {
+    fn new() -> Self {
+        Self(std::array::from_fn(|_| RwLock::default()))
+    }
+
+    fn shard(&self, hash: &B256) -> &RwLock<B256HashMap<Position>> {
+        &self.0[usize::from(hash[31]) % SHARDS]
+    }
+
+    fn get(&self, hash: &B256) -> Option<Position> {
+        self.shard(hash).read().get(hash).copied()
+    }
+
+    fn insert(&self, hash: B256, position: Position) {
+        self.shard(&hash).write().insert(hash, position);
+    }
+
+    fn remove(&self, hash: &B256) {
+        self.shard(hash).write().remove(hash);
+    }
+}
+
+/// Positions of steps (a sealed block is its last step) and of transactions.
+///
+/// It may know more than a view shows: it is written before the view is published. A view therefore checks
+/// what it finds at a position, and an entry that is ahead of the view reads as absent.
+#[derive(Debug)]
+pub struct Lookup {
+    steps: Positions,
+    transactions: Positions,
+}
+
+impl Default for Lookup {
+    fn default() -> Self {
+        Self { steps: Positions::new(), transactions: Positions::new() }
+    }
+}
+
+impl Lookup {
+    /// Where the step or block with this hash is.
+    pub fn step(&self, hash: &B256) -> Option<Position> {
+        self.steps.get(hash)
+    }
+
+    /// Where the transaction with this hash is.
+    pub fn transaction(&self, hash: &B256) -> Option<Position> {
+        self.transactions.get(hash)
+    }
+
+    /// Records a step or block.
+    pub fn add_step(&self, hash: B256, number: u64, index: usize) {
+        self.steps.insert(hash, Position { number, index });
+    }
+
+    /// Records a transaction.
+    pub fn add_transaction(&self, hash: B256, number: u64, index: usize) {
+        self.transactions.insert(hash, Position { number, index });
+    }
+
+    /// Forgets a step that left the window.
+    pub fn remove_step(&self, hash: &B256) {
+        self.steps.remove(hash);
+    }
+}

@@ -1,0 +1,168 @@
+//! A node: data directory, pool, newest view, and the thread that writes.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, thread::JoinHandle, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_journal::Disk;
+use foreseal_pool::{Pool, decode_submission};
+use foreseal_types::ChainSpec;
+use parking_lot::Mutex;
+
+use crate::{
+    Clock, NodeError, Phase, Randomness, Settings, Status, SubmitError, View, datadir::DataDir,
+    producer::Producer, shared::Shared, writer::Writer,
+};
+
+/// What a node takes from the world around it.
+pub struct Surroundings {
+    pub clock: Arc<dyn Clock>,
+    pub randomness: Randomness,
+    pub disk: Arc<dyn Disk>,
+}
+
+/// A node. Reads are answered from [`Node::view`]; writing happens on a thread of its own.
+pub struct Node {
+    spec: Arc<ChainSpec>,
+    settings: Settings,
+    shared: Arc<Shared>,
+    datadir: Arc<DataDir>,
+    surroundings: Mutex<Option<Surroundings>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Node {
+    /// Checks the settings, locks the data directory and reads the genesis. Starts nothing.
+    pub fn open(settings: Settings, surroundings: Surroundings) -> Result<Self, NodeError> {
+        settings.production.check()?;
+        let datadir = DataDir::lock(&settings.datadir)?;
+        let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
+        let pool = Arc::new(Pool::new(settings.pool.clone()));
+        let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));
+        Ok(Self {
+            spec,
+            settings,
+            shared,
+            datadir: Arc::new(datadir),
+            surroundings: Mutex::new(Some(surroundings)),
+            thread: Mutex::new(None),
+        })
+    }
+
+    /// Starts the writing thread: it replays the journal, then produces or only serves. Returns at once.
+    pub fn start(&self) {
+        let Some(surroundings) = self.surroundings.lock().take() else { return };
+        let writer = self.writer();
+        let shared = self.shared.clone();
+        let run = move || {
+            let ended = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(surroundings)));
+            let phase = match ended {
+                Ok(Ok(())) => Phase::Stopped,
+                Ok(Err(error)) => Phase::Failed(error.to_string()),
+                Err(_) => Phase::Failed("internal error in the writing thread".to_owned()),
+            };
+            if let Phase::Failed(reason) = &phase {
+                tracing::error!(reason, "production stopped");
+            }
+            shared.set_phase(phase);
+        };
+        let thread = std::thread::Builder::new().name("foreseal-writer".to_owned()).spawn(run);
+        match thread {
+            Ok(handle) => *self.thread.lock() = Some(handle),
+            Err(error) => self.shared.set_phase(Phase::Failed(error.to_string())),
+        }
+    }
+
+    /// Replays the journal on the caller's thread and returns the producer for the caller to tick; `None` for a node
+    /// that only serves. For those who own the clock.
+    pub fn start_stepped(&self) -> Result<Option<Producer>, NodeError> {
+        match self.surroundings.lock().take() {
+            Some(surroundings) => self.writer().begin(surroundings),
+            None => Ok(None),
+        }
+    }
+
+    /// Saves the pool for the next start, as a clean stop of a started node does by itself.
+    pub fn save(&self) -> Result<(), NodeError> {
+        self.writer().finish()
+    }
+
+    /// Ends production, saves the pool and closes the journal. Blocks until that is done; a second call does nothing.
+    pub fn stop(&self) {
+        self.shared.stop();
+        if let Some(thread) = self.thread.lock().take() {
+            // The thread catches its own panics, so joining cannot fail.
+            let _ = thread.join();
+        }
+    }
+
+    fn writer(&self) -> Writer {
+        Writer {
+            spec: self.spec.clone(),
+            settings: self.settings.clone(),
+            shared: self.shared.clone(),
+            datadir: self.datadir.clone(),
+        }
+    }
+
+    /// The newest view; `None` until the journal is replayed.
+    pub fn view(&self) -> Option<Arc<View>> {
+        self.shared.view()
+    }
+
+    /// The transaction pool.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.shared.pool
+    }
+
+    /// The chain's rules.
+    pub fn spec(&self) -> &Arc<ChainSpec> {
+        &self.spec
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Takes a signed transaction into the pool. Decoding, recovery and blob proofs happen here, on the caller's
+    /// thread; only then the pool is locked.
+    ///
+    /// The view is read under the pool's lock: a view is published before its transactions leave the pool, so a
+    /// transaction is always seen in one of the two.
+    pub fn submit(&self, raw: &[u8]) -> Result<B256, SubmitError> {
+        if let Some(reason) = self.shared.failure() {
+            return Err(SubmitError::Stopped(reason));
+        }
+        let view = self.view().ok_or(SubmitError::Starting)?;
+        let rules = self.pool().rules(&self.spec, &view.pending().block.header);
+        let submission = decode_submission(raw, &rules)?;
+        let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
+        Ok(added.hash)
+    }
+
+    /// The node at this moment.
+    pub fn status(&self) -> Status {
+        Status {
+            phase: self.shared.phase(),
+            age: self.shared.age(),
+            pool_start: self.shared.pool_start(),
+            produces: self.settings.produce,
+        }
+    }
+
+    /// Age of the last tick beyond which the node is not healthy: five steps or five seconds, whichever is longer.
+    pub fn tick_limit(&self) -> Duration {
+        (self.settings.production.step * 5).max(Duration::from_secs(5))
+    }
+
+    /// Time since the last tick.
+    pub fn age(&self) -> Duration {
+        self.shared.age()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,98 @@
+//! What a node can be told.
+
+use std::{path::PathBuf, time::Duration};
+
+use alloy_genesis::Genesis;
+use alloy_primitives::{Address, Bytes};
+
+use crate::FinalityDepth;
+
+/// Longest extra data of a header, in bytes.
+const MAX_EXTRA_DATA: usize = 32;
+/// Shortest step.
+const LEAST_STEP: Duration = Duration::from_millis(10);
+
+/// How blocks are produced.
+#[derive(Clone, Debug)]
+pub struct Production {
+    /// Seconds between blocks, at least 1.
+    pub block_time: u64,
+    /// Time between steps: 10 ms or more, at most the block time.
+    pub step: Duration,
+    /// Fee recipient.
+    pub beneficiary: Address,
+    /// Gas limit to move towards; `None` keeps the genesis' own.
+    pub gas_limit: Option<u64>,
+    /// At most 32 bytes.
+    pub extra_data: Bytes,
+}
+
+impl Default for Production {
+    fn default() -> Self {
+        Self {
+            block_time: 2,
+            step: Duration::from_millis(200),
+            beneficiary: Address::ZERO,
+            gas_limit: None,
+            extra_data: Bytes::from_static(b"foreseal"),
+        }
+    }
+}
+
+/// A setting that cannot be used, named.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    #[error("block time must be a whole number of seconds, at least 1s")]
+    BlockTime,
+    #[error("step must be at least 10ms and at most the block time of {block_time}s")]
+    Step { block_time: u64 },
+    #[error("extra data has {0} bytes, a header takes at most 32")]
+    ExtraData(usize),
+}
+
+impl Production {
+    /// Checks the settings against each other.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        if self.block_time == 0 {
+            return Err(SettingsError::BlockTime);
+        }
+        if self.step < LEAST_STEP || self.step > Duration::from_secs(self.block_time) {
+            return Err(SettingsError::Step { block_time: self.block_time });
+        }
+        if self.extra_data.len() > MAX_EXTRA_DATA {
+            return Err(SettingsError::ExtraData(self.extra_data.len()));
+        }
+        Ok(())
+    }
+}
+
+/// Settings of a node.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Folder of journal, lock and saved pool; made if absent.
+    pub datadir: PathBuf,
+    /// The chain; `None` takes the one that the data directory was made with.
+    pub genesis: Option<Genesis>,
+    pub production: Production,
+    /// `false` only serves: submissions are pooled and nothing executes.
+    pub produce: bool,
+    pub finality: FinalityDepth,
+    pub pool: foreseal_pool::PoolConfig,
+    /// Bytes of a journal segment.
+    pub segment_bytes: u64,
+}
+
+impl Settings {
+    /// Everything by its default: the chain that `datadir` holds, produced.
+    pub fn new(datadir: PathBuf) -> Self {
+        Self {
+            datadir,
+            genesis: None,
+            production: Production::default(),
+            produce: true,
+            finality: FinalityDepth::default(),
+            pool: foreseal_pool::PoolConfig::default(),
+            segment_bytes: foreseal_journal::Options::SEGMENT_BYTES,
+        }
+    }
+}

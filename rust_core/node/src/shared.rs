@@ -1,0 +1,147 @@
+//! What the producing thread and the threads that answer have in common.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use foreseal_pool::Pool;
+use foreseal_types::mutant;
+use parking_lot::{Condvar, Mutex};
+
+use crate::{Clock, View};
+
+/// Where a starting node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Reading the journal; so many records so far.
+    Replaying { records: u64 },
+    /// Producing blocks.
+    Producing,
+    /// Answering without producing.
+    Serving,
+    /// Production ended because of this; reads go on.
+    Failed(String),
+    /// Stopped in good order.
+    Stopped,
+}
+
+/// How the pool began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolStart {
+    /// A new data directory.
+    New,
+    /// So many transactions were restored from a clean stop.
+    Restored(usize),
+    /// The last run did not stop in good order: what was only in the pool is gone.
+    LostInCrash,
+}
+
+pub(crate) struct Shared {
+    view: ArcSwapOption<View>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Monotonic time of the last tick, in microseconds.
+    ticked: AtomicU64,
+    phase: Mutex<(Phase, PoolStart)>,
+    stopping: AtomicBool,
+    stop_lock: Mutex<()>,
+    stop_wake: Condvar,
+}
+
+impl Shared {
+    pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>) -> Self {
+        let ticked = AtomicU64::new(micros(clock.now().monotonic));
+        Self {
+            view: ArcSwapOption::empty(),
+            pool,
+            clock,
+            ticked,
+            phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
+            stopping: AtomicBool::new(false),
+            stop_lock: Mutex::new(()),
+            stop_wake: Condvar::new(),
+        }
+    }
+
+    /// The newest view; `None` until the journal is replayed.
+    pub(crate) fn view(&self) -> Option<Arc<View>> {
+        self.view.load_full()
+    }
+
+    /// Shows a view to readers. What it holds must be durable by now.
+    pub(crate) fn publish(&self, view: View) {
+        // Two holders are the swap and this look at it.
+        while mutant!("publish-waits-for-readers")
+            && self.view().is_some_and(|shown| Arc::strong_count(&shown) > 2)
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.view.store(Some(Arc::new(view)));
+    }
+
+    /// Renews the freshness that readers see.
+    pub(crate) fn tick(&self, at: Duration) {
+        self.ticked.store(micros(at), Ordering::Release);
+    }
+
+    /// Time since the last tick.
+    pub(crate) fn age(&self) -> Duration {
+        if mutant!("always-fresh") {
+            return Duration::ZERO;
+        }
+        let ticked = Duration::from_micros(self.ticked.load(Ordering::Acquire));
+        self.clock.now().monotonic.saturating_sub(ticked)
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.lock().0.clone()
+    }
+
+    /// Why production stopped, if it did.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match &self.phase.lock().0 {
+            Phase::Failed(reason) => Some(reason.clone()),
+            Phase::Replaying { .. } | Phase::Producing | Phase::Serving | Phase::Stopped => None,
+        }
+    }
+
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.lock().0 = phase;
+    }
+
+    pub(crate) fn pool_start(&self) -> PoolStart {
+        self.phase.lock().1
+    }
+
+    pub(crate) fn set_pool_start(&self, start: PoolStart) {
+        self.phase.lock().1 = start;
+    }
+
+    /// Asks the producing thread to end.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        let _guard = self.stop_lock.lock();
+        self.stop_wake.notify_all();
+    }
+
+    pub(crate) fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Sleeps for `wait`, or until the node is asked to stop.
+    pub(crate) fn sleep(&self, wait: Duration) {
+        let mut guard = self.stop_lock.lock();
+        if !self.stopping() {
+            self.stop_wake.wait_for(&mut guard, wait);
+        }
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,67 @@
+//! What a node says of itself.
+
+use std::time::Duration;
+
+use alloy_primitives::B256;
+
+use crate::{Phase, PoolStart, View};
+
+/// The node at this moment, for `foreseal_status` and health checks. What the chain is at this moment is a [`Head`].
+#[derive(Clone, Debug)]
+pub struct Status {
+    pub phase: Phase,
+    /// Time since the last tick.
+    pub age: Duration,
+    pub pool_start: PoolStart,
+    /// Whether ticks are expected.
+    pub produces: bool,
+}
+
+/// The newest step of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Number of the block being built.
+    pub block: u64,
+    /// Index of its newest step.
+    pub index: u64,
+    pub hash: B256,
+    pub latest: u64,
+    pub safe: u64,
+    pub finalized: u64,
+}
+
+impl From<&View> for Head {
+    fn from(view: &View) -> Self {
+        Self {
+            block: view.pending().number(),
+            index: view.pending_index(),
+            hash: view.pending().block.hash,
+            latest: view.latest().number(),
+            safe: view.safe(),
+            finalized: view.finalized(),
+        }
+    }
+}
+
+impl Status {
+    /// `Err` with a reason when the node should not be relied on: production failed, or its last tick is older
+    /// than `limit`. A node that only serves has no ticks to be late.
+    pub fn healthy(&self, limit: Duration) -> Result<(), String> {
+        match &self.phase {
+            Phase::Failed(reason) => Err(format!("production stopped: {reason}")),
+            Phase::Stopped => Err("the node is stopped".to_owned()),
+            Phase::Producing if self.age > limit => {
+                Err(format!("last tick {} ms ago, limit {} ms", self.age.as_millis(), limit.as_millis()))
+            }
+            Phase::Producing | Phase::Serving | Phase::Replaying { .. } => Ok(()),
+        }
+    }
+
+    /// As [`Self::healthy`], and the journal is replayed.
+    pub fn ready(&self, limit: Duration) -> Result<(), String> {
+        if let Phase::Replaying { records } = self.phase {
+            return Err(format!("replaying the journal: {records} records so far"));
+        }
+        self.healthy(limit)
+    }
+}

@@ -1,0 +1,152 @@
+//! The thread that writes: replay, then produce or only serve, then save the pool.
+
+use std::{sync::Arc, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_builder::Opening;
+use foreseal_journal::{Disk, Identity, Journal, Options};
+use foreseal_types::ChainSpec;
+
+use crate::{
+    Chain, NodeError, Phase, PoolStart, Settings,
+    datadir::{DataDir, SavedPool},
+    node::Surroundings,
+    producer::Producer,
+    replay::replay,
+    shared::Shared,
+};
+
+/// Opens the journal and replays it into a chain. `report` gets the number of records so far.
+pub(crate) fn open_chain(
+    datadir: &DataDir,
+    spec: Arc<ChainSpec>,
+    settings: &Settings,
+    disk: Arc<dyn Disk>,
+    report: &mut dyn FnMut(u64),
+) -> Result<(Chain, Journal), NodeError> {
+    let mut chain = Chain::new(spec, settings.finality);
+    let identity = Identity { chain_id: chain.spec().chain_id(), genesis: chain.latest().block.hash };
+    let options = Options { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
+    let (journal, recovery) = Journal::open(&datadir.journal(), disk, options)?;
+    let mut records = 0;
+    for append in journal.replay()? {
+        for record in append?.records {
+            records += 1;
+            replay(&mut chain, records, &record)?;
+        }
+        report(records);
+    }
+    tracing::info!(records, head = chain.latest().number(), ?recovery, "journal replayed");
+    Ok((chain, journal))
+}
+
+/// What the writing thread works with.
+pub(crate) struct Writer {
+    pub(crate) spec: Arc<ChainSpec>,
+    pub(crate) settings: Settings,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) datadir: Arc<DataDir>,
+}
+
+impl Writer {
+    pub(crate) fn run(self, surroundings: Surroundings) -> Result<(), NodeError> {
+        let producer = self.begin(surroundings)?;
+        match producer {
+            Some(producer) => self.produce(producer)?,
+            None => self.serve(),
+        }
+        self.finish()
+    }
+
+    /// Replays the journal, shows the first view and restores the pool. The producer, when blocks are to be made.
+    pub(crate) fn begin(&self, surroundings: Surroundings) -> Result<Option<Producer>, NodeError> {
+        let (chain, journal) = open_chain(
+            &self.datadir,
+            self.spec.clone(),
+            &self.settings,
+            surroundings.disk,
+            &mut |records| {
+                self.shared.set_phase(Phase::Replaying { records });
+            },
+        )?;
+        let producer = if self.settings.produce {
+            let (shared, settings) = (self.shared.clone(), self.settings.production.clone());
+            Some(Producer::start(chain, journal, shared, settings, surroundings.randomness)?)
+        } else {
+            self.shared.publish(chain.idle_view(&self.idle_opening(&chain))?);
+            None
+        };
+        self.restore_pool()?;
+        let phase = if producer.is_some() { Phase::Producing } else { Phase::Serving };
+        self.shared.set_phase(phase);
+        Ok(producer)
+    }
+
+    /// Saves the pool for the next start.
+    pub(crate) fn finish(&self) -> Result<(), NodeError> {
+        self.datadir.save_pool(&self.shared.pool.save())
+    }
+
+    /// Tells the pool the fees of the first view, and gives it what a clean stop saved.
+    fn restore_pool(&self) -> Result<(), NodeError> {
+        let view = self.shared.view().expect("a view was just published");
+        let header = &view.pending().block.header;
+        let (pool, (base_fee, blob_base_fee)) = (&self.shared.pool, self.spec.fees_of(header));
+        pool.on_fees(base_fee, blob_base_fee);
+        let start = match self.datadir.take_pool()? {
+            SavedPool::None => PoolStart::New,
+            SavedPool::Lost => PoolStart::LostInCrash,
+            SavedPool::Bytes(bytes) => {
+                match pool.restore(&bytes, &pool.rules(&self.spec, header), || view.clone()) {
+                    Ok(restored) => PoolStart::Restored(restored.added),
+                    // What was only in the pool was never promised: no reason to stay down.
+                    Err(error) => {
+                        tracing::warn!(%error, "the saved pool is left out");
+                        PoolStart::LostInCrash
+                    }
+                }
+            }
+        };
+        self.shared.set_pool_start(start);
+        Ok(())
+    }
+
+    /// Ticks until the node is asked to stop. Ticks are paced by the monotonic clock; a late one is not made up for.
+    fn produce(&self, mut producer: Producer) -> Result<(), NodeError> {
+        let clock = &self.shared.clock;
+        let step = self.settings.production.step;
+        let mut next = clock.now().monotonic + step;
+        while !self.shared.stopping() {
+            let now = clock.now();
+            if now.monotonic < next {
+                self.shared.sleep(next.saturating_sub(now.monotonic));
+                continue;
+            }
+            let until = now.monotonic + producer.budget();
+            producer.tick(now, &mut || clock.now().monotonic < until)?;
+            next = (next + step).max(clock.now().monotonic);
+        }
+        Ok(())
+    }
+
+    /// Waits: a node that does not produce has shown its one view.
+    fn serve(&self) {
+        while !self.shared.stopping() {
+            self.shared.sleep(Duration::from_hours(1));
+        }
+    }
+
+    /// What the block after the newest sealed one would be, for a node that does not produce.
+    fn idle_opening(&self, chain: &Chain) -> Opening {
+        let latest = &chain.latest().block.header;
+        let production = &self.settings.production;
+        Opening {
+            merged: chain.merged(),
+            timestamp: latest.timestamp.saturating_add(production.block_time),
+            mix_hash: B256::ZERO,
+            beneficiary: production.beneficiary,
+            gas_limit: production.gas_limit.unwrap_or(latest.gas_limit),
+            extra_data: production.extra_data.clone(),
+        }
+    }
+}

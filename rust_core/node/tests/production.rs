@@ -1,0 +1,221 @@
+//! Ticks, steps, seals.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use foreseal_node::{Chain, Clock, FinalityDepth};
+use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use support::Bench;
+
+#[test]
+fn a_tick_without_transactions_makes_no_step() {
+    let datadir = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(datadir.path(), &Wallet::some(1));
+    let before = bench.view();
+    bench.tick();
+    let after = bench.view();
+    assert_eq!(after.pending_index(), before.pending_index());
+    assert_eq!(after.pending().block.hash, before.pending().block.hash);
+}
+
+#[test]
+fn a_submission_is_in_the_next_step() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(2);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let raw = wallets[0].transfer(0, wallets[1].address, 7, Fees::default());
+    let hash = bench.node.submit(&raw).unwrap();
+    assert!(bench.view().transaction(&hash).is_none());
+    bench.tick();
+    let view = bench.view();
+    let (block, index) = view.transaction(&hash).expect("it is pre-confirmed");
+    assert_eq!((block.number(), index, view.pending_index()), (1, 0, 1));
+    assert_eq!(block.block.header.gas_used, 21_000);
+    assert!(!bench.node.pool().contains(&hash), "what is pre-confirmed has left the pool");
+}
+
+#[test]
+fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(4);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 1);
+    for _ in 0..20 {
+        let number = bench.view().pending().number();
+        let mut last = bench.view();
+        while bench.view().latest().number() < number {
+            for _ in 0..5 {
+                bench.node.submit(&workload.next_transaction()).unwrap();
+            }
+            last = bench.view();
+            bench.tick();
+        }
+        let view = bench.view();
+        let sealed = view.sealed(number).unwrap();
+        assert_eq!(sealed.block.hash, last.pending().block.hash, "the last step is the block");
+        assert_eq!(sealed.block.header.timestamp, 1_000_000 + 2 * number);
+        assert_eq!(view.pending().number(), number + 1);
+        assert_eq!(view.pending().block.header.parent_hash, sealed.block.hash);
+    }
+}
+
+/// Invariant 2.
+#[test]
+fn steps_of_a_block_only_ever_add() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(4);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 2);
+    let mut steps = 0;
+    for _ in 0..100 {
+        let before = bench.view();
+        for _ in 0..3 {
+            bench.node.submit(&workload.next_transaction()).unwrap();
+        }
+        bench.tick();
+        let after = bench.view();
+        if after.pending().number() != before.pending().number() {
+            continue;
+        }
+        let (old, new) = (&before.pending().block, &after.pending().block);
+        assert_eq!(after.pending_index(), before.pending_index() + 1);
+        assert!(new.header.gas_used > old.header.gas_used);
+        assert!(new.transactions.len() > old.transactions.len());
+        let kept = new.transactions.take(old.transactions.len());
+        assert!(kept.iter().zip(&old.transactions).all(|(a, b)| a.hash() == b.hash()));
+        assert_ne!(new.hash, old.hash);
+        steps += 1;
+    }
+    assert!(steps > 50);
+}
+
+#[test]
+fn every_step_stays_resolvable_by_hash_and_position() {
+    use foreseal_node::{BlockId, ResolveError};
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(3);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 3);
+    let mut seen = Vec::new();
+    while bench.view().latest().number() < 3 {
+        bench.node.submit(&workload.next_transaction()).unwrap();
+        bench.tick();
+        let view = bench.view();
+        seen.push((view.pending_index(), view.pending().clone()));
+    }
+    let view = bench.view();
+    for (index, then) in seen {
+        let (number, hash) = (then.number(), then.block.hash);
+        let by_hash = view.resolve(BlockId::Hash { hash, require_canonical: false }).unwrap();
+        let by_position = view.resolve(BlockId::Step { number, index }).unwrap();
+        for found in [by_hash, by_position] {
+            assert_eq!(found.block.header, then.block.header);
+            assert_eq!(found.block.transactions, then.block.transactions);
+            assert_eq!(found.block.size(), then.block.size());
+            assert_eq!(found.state.root(), then.block.header.state_root);
+        }
+        let canonical = view.resolve(BlockId::Hash { hash, require_canonical: true });
+        let newest = view.sealed(number).unwrap_or(view.pending()).block.hash == hash;
+        assert_eq!(canonical.err(), (!newest).then_some(ResolveError::NotCanonical));
+    }
+}
+
+/// Invariant 5: what readers see of freshness is the last tick.
+#[test]
+fn the_age_grows_when_ticks_stop() {
+    let datadir = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(datadir.path(), &Wallet::some(1));
+    bench.tick();
+    assert_eq!(bench.node.status().age.as_millis(), 0);
+    bench.clock.advance(std::time::Duration::from_secs(6));
+    let status = bench.node.status();
+    assert_eq!(status.age.as_secs(), 6);
+    assert!(status.healthy(bench.node.tick_limit()).unwrap_err().contains("last tick 6000 ms ago"));
+    bench.tick();
+    assert!(bench.node.status().healthy(bench.node.tick_limit()).is_ok());
+}
+
+/// Every produced block, executed again from its bytes by the path that imports blocks from outside, has the same
+/// hash: a second computation of every root, every receipt and every request.
+#[test]
+fn produced_blocks_execute_to_the_same_hash_from_outside() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(6);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let mut workload = Workload::new(wallets, Kinds::WithoutBlobs, 4);
+    while bench.view().latest().number() < 30 {
+        for _ in 0..12 {
+            bench.node.submit(&workload.next_transaction()).unwrap();
+        }
+        bench.tick();
+    }
+    let view = bench.view();
+    let mut outside = Chain::new(view.spec().clone(), FinalityDepth::default());
+    for number in 1..=30 {
+        let sealed = view.sealed(number).unwrap();
+        let mut bytes = Vec::new();
+        sealed.block.encode(&mut bytes);
+        assert_eq!(bytes.len(), sealed.block.size());
+        outside.import(&bytes).unwrap();
+        assert_eq!(outside.latest().block.hash, sealed.block.hash);
+        assert_eq!(outside.latest().block.receipts, sealed.block.receipts);
+    }
+}
+
+/// A reader that asks the pool first and then the newest view finds every submission in one of them.
+#[test]
+fn a_transaction_is_never_in_neither_pool_nor_view() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(2);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let node = bench.node.clone();
+    let (submitted, watched) = std::sync::mpsc::channel();
+    let watcher = std::thread::spawn(move || {
+        let (mut looks, mut current) = (0_u64, None);
+        loop {
+            match watched.try_recv() {
+                Ok(hash) => current = Some(hash),
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => return looks,
+                Err(std::sync::mpsc::TryRecvError::Empty) => {}
+            }
+            let Some(hash) = current else { continue };
+            let pooled = node.pool().contains(&hash);
+            assert!(pooled || node.view().unwrap().transaction(&hash).is_some(), "{hash} is in neither");
+            looks += 1;
+        }
+    });
+    for nonce in 0..200 {
+        let raw = wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default());
+        submitted.send(bench.node.submit(&raw).unwrap()).unwrap();
+        bench.tick();
+    }
+    drop(submitted);
+    assert!(watcher.join().unwrap() > 0);
+}
+
+/// Invariant 7: neither submissions nor reads wait for a step that is being made.
+#[test]
+fn submissions_and_reads_go_on_during_a_step() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(3);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    bench.node.submit(&wallets[0].transfer(0, wallets[2].address, 1, Fees::default())).unwrap();
+    let late = wallets[1].transfer(0, wallets[2].address, 1, Fees::default());
+    let (node, clock) = (bench.node.clone(), bench.clock.clone());
+    let before = bench.view();
+    let mut asked = 0;
+    bench.clock.advance(support::STEP);
+    let mut during = || {
+        asked += 1;
+        if asked == 1 {
+            node.submit(&late).unwrap();
+            assert_eq!(node.view().unwrap().pending().block.hash, before.pending().block.hash);
+        }
+        true
+    };
+    bench.producer.tick(clock.now(), &mut during).unwrap();
+    assert!(asked > 0);
+    bench.tick();
+    assert_eq!(bench.view().pending().block.transactions.len(), 2);
+}

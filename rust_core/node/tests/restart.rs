@@ -1,0 +1,162 @@
+//! What a restart finds.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{path::Path, sync::Arc};
+
+use foreseal_journal::RealDisk;
+use foreseal_node::{NodeError, PoolStart, Settings, View, import_chain};
+use foreseal_pool::{Status, Waiting};
+use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use support::{Bench, TestClock, open_node, settings};
+
+/// Everything that identifies what a view shows.
+fn fingerprint(view: &View) -> Vec<(u64, alloy_primitives::B256, usize)> {
+    let blocks = (0..=view.latest().number()).map(|n| view.sealed(n).unwrap()).chain([view.pending()]);
+    blocks.map(|b| (b.number(), b.block.hash, b.block.transactions.len())).collect()
+}
+
+/// Settings of a node that only serves.
+fn serving(datadir: &Path, wallets: &[Wallet]) -> Settings {
+    Settings { produce: false, ..settings(datadir, wallets) }
+}
+
+fn busy(bench: &mut Bench, workload: &mut Workload, ticks: usize) {
+    for _ in 0..ticks {
+        for _ in 0..3 {
+            bench.node.submit(&workload.next_transaction()).unwrap();
+        }
+        bench.tick();
+    }
+}
+
+/// Invariants 4 and 6, for a process that ends without any goodbye.
+#[test]
+fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(4);
+    let clock = Arc::new(TestClock::default());
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 7);
+    let mut before: Option<Arc<View>> = None;
+    for round in 0..6 {
+        let settings = settings(datadir.path(), &wallets);
+        let mut bench = Bench::open(settings, clock.clone(), Arc::new(RealDisk)).unwrap();
+        if let Some(before) = &before {
+            let after = bench.view();
+            assert_eq!(fingerprint(&after), fingerprint(before), "round {round}");
+            assert_eq!(after.pending_index(), before.pending_index());
+            assert_eq!(after.pending().block.header, before.pending().block.header);
+            assert_eq!(after.pending().steps.len(), before.pending().steps.len());
+            assert_eq!(bench.node.status().pool_start, PoolStart::LostInCrash);
+        }
+        busy(&mut bench, &mut workload, 17);
+        before = Some(bench.view());
+        // Dropped without `stop`: nothing is saved but what the journal holds.
+    }
+    assert!(before.unwrap().latest().number() >= 8);
+}
+
+#[test]
+fn a_clean_stop_saves_the_pool_and_a_crash_says_that_it_is_lost() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(2);
+    let open = || open_node(serving(datadir.path(), &wallets)).unwrap();
+    let node = open();
+    assert!(node.start_stepped().unwrap().is_none());
+    assert_eq!(node.status().pool_start, PoolStart::New);
+    let raw = wallets[0].transfer(0, wallets[1].address, 7, Fees::default());
+    let hash = node.submit(&raw).unwrap();
+    node.save().unwrap();
+    drop(node);
+
+    let node = open();
+    node.start_stepped().unwrap();
+    assert_eq!(node.status().pool_start, PoolStart::Restored(1));
+    assert!(node.pool().contains(&hash));
+    drop(node);
+
+    let node = open();
+    node.start_stepped().unwrap();
+    assert!(!node.pool().contains(&hash), "a pool is restored once");
+    assert_eq!(node.status().pool_start, PoolStart::LostInCrash);
+}
+
+/// What was only in the pool is not promised: a damaged file must not keep a chain down.
+#[test]
+fn a_damaged_pool_is_left_out() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(1);
+    std::fs::write(datadir.path().join("pool.bin"), b"fsl-pool damaged").unwrap();
+    let node = open_node(serving(datadir.path(), &wallets)).unwrap();
+    node.start_stepped().unwrap();
+    assert_eq!(node.status().pool_start, PoolStart::LostInCrash);
+    assert_eq!(node.pool().counts().pooled, 0);
+}
+
+#[test]
+fn the_first_run_after_an_import_lost_nothing() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(1);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    bench.seal();
+    let mut bytes = Vec::new();
+    bench.view().latest().block.encode(&mut bytes);
+    let (elsewhere, file) = (tempfile::tempdir().unwrap(), datadir.path().join("chain.rlp"));
+    std::fs::write(&file, bytes).unwrap();
+    let settings = serving(elsewhere.path(), &wallets);
+    import_chain(&settings, Arc::new(RealDisk), &file, &mut |_| true).unwrap();
+    let node = open_node(settings).unwrap();
+    node.start_stepped().unwrap();
+    assert_eq!(node.view().unwrap().latest().number(), 1);
+    assert_eq!(node.status().pool_start, PoolStart::New);
+}
+
+/// A node that only serves has fees too, and a transaction below them waits.
+#[test]
+fn the_pool_knows_the_fees_before_the_first_step() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(1);
+    let node = open_node(serving(datadir.path(), &wallets)).unwrap();
+    node.start_stepped().unwrap();
+    let base_fee = u128::from(node.view().unwrap().pending().block.header.base_fee_per_gas.unwrap());
+    let fees = Fees { max_fee: base_fee - 1, tip: 1 };
+    let hash = node.submit(&wallets[0].transfer(0, wallets[0].address, 1, fees)).unwrap();
+    let waiting = Waiting::BaseFee { max_fee: base_fee - 1, base_fee };
+    assert_eq!(node.pool().status(&hash), Status::Queued(waiting));
+}
+
+/// A genesis that makes no chain leaves the data directory to a better one.
+#[test]
+fn a_refused_genesis_is_not_stored() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(1);
+    let good = serving(datadir.path(), &wallets);
+    let mut bad = good.clone();
+    bad.genesis.as_mut().unwrap().config.amsterdam_time = Some(0);
+    assert!(matches!(open_node(bad).err(), Some(NodeError::Genesis(_))));
+    assert!(open_node(good).is_ok());
+}
+
+#[test]
+fn a_second_writer_is_refused() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(1);
+    let _first = Bench::new(datadir.path(), &wallets);
+    let second = Bench::open(settings(datadir.path(), &wallets), Arc::default(), Arc::new(RealDisk));
+    assert!(matches!(second.err(), Some(NodeError::InUse(_))));
+}
+
+#[test]
+fn another_genesis_is_refused_and_the_stored_one_needs_no_naming() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(1);
+    let hash = Bench::new(datadir.path(), &wallets).view().latest().block.hash;
+    let other = Bench::open(settings(datadir.path(), &Wallet::some(2)), Arc::default(), Arc::new(RealDisk));
+    assert!(matches!(other.err(), Some(NodeError::OtherGenesis { .. })));
+    let mut unnamed = settings(datadir.path(), &wallets);
+    unnamed.genesis = None;
+    let bench = Bench::open(unnamed, Arc::default(), Arc::new(RealDisk)).unwrap();
+    assert_eq!(bench.view().sealed(0).unwrap().block.hash, hash);
+}

@@ -1,0 +1,104 @@
+//! The second phase of admission: against the pending state and the other transactions, under the lock.
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, KECCAK256_EMPTY};
+use foreseal_state::StateReader;
+use foreseal_types::Account;
+
+use crate::{Dropped, PoolError, PooledTransaction, Submission, contents::Contents};
+
+/// What became of an accepted submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    pub hash: B256,
+    /// Whether it can run in the next step, base fees aside; otherwise it is queued.
+    pub runnable: bool,
+    /// The transaction that it outbid.
+    pub replaced: Option<B256>,
+    /// Transactions that made room for it.
+    pub evicted: Vec<Dropped>,
+}
+
+/// What admission asks the newest pending view.
+pub trait PendingHead {
+    /// The state after the newest published step.
+    fn state(&self) -> &dyn StateReader;
+    /// Whether an unsealed step contains the transaction.
+    fn is_preconfirmed(&self, hash: &B256) -> bool;
+}
+
+/// Where a transaction comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Submitted,
+    /// From an unwound block or a saved pool. It was admitted once: if its sender cannot pay now, it waits.
+    Returning,
+}
+
+impl Contents {
+    /// Checks a submission in the order of precedence of the errors, makes room and inserts it. A refusal changes nothing.
+    pub(crate) fn admit<H: PendingHead + ?Sized>(
+        &mut self,
+        submission: Submission,
+        origin: Origin,
+        head: &H,
+    ) -> Result<Added, PoolError> {
+        let (hash, sender, nonce) = (submission.hash(), submission.sender(), submission.nonce());
+        if self.by_hash.contains_key(&hash) || head.is_preconfirmed(&hash) {
+            return Err(PoolError::AlreadyKnown);
+        }
+        let account = head.state().account(&sender)?.unwrap_or_default();
+        self.check_account(&submission, origin, &account)?;
+        self.check_replacement(&submission)?;
+        check_code(&account, head.state())?;
+        let leaving = self.room_for(&submission, &account)?;
+        let evicted = leaving.into_iter().map(|leaver| self.evict(leaver)).collect();
+        let replaced = self.insert(submission, &account).map(|old| old.hash());
+        let runnable = self.senders.get(&sender).is_some_and(|queue| queue.waiting(nonce).is_none());
+        Ok(Added { hash, runnable, replaced, evicted })
+    }
+
+    fn check_account(
+        &self,
+        submission: &Submission,
+        origin: Origin,
+        account: &Account,
+    ) -> Result<(), PoolError> {
+        let nonce = submission.nonce();
+        if nonce < account.nonce {
+            let queue = self.senders.get(&submission.sender());
+            let next_nonce = queue.map_or(account.nonce, |queue| queue.next_nonce(account.nonce));
+            return Err(PoolError::NonceTooLow { nonce, account_nonce: account.nonce, next_nonce });
+        }
+        let cost = submission.cost();
+        if origin == Origin::Submitted && cost > account.balance {
+            return Err(PoolError::InsufficientFunds { balance: account.balance, cost });
+        }
+        Ok(())
+    }
+
+    fn check_replacement(&self, submission: &Submission) -> Result<(), PoolError> {
+        match self.rival(submission) {
+            Some(rival) if !submission.fees().outbid(rival.fees()) => {
+                let (offered, pooled) = (Box::new(*submission.fees()), Box::new(*rival.fees()));
+                Err(PoolError::ReplacementUnderpriced { offered, pooled })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The pooled transaction with the same sender and nonce.
+    pub(crate) fn rival(&self, submission: &Submission) -> Option<&Arc<PooledTransaction>> {
+        self.senders.get(&submission.sender())?.get(submission.nonce())
+    }
+}
+
+/// EIP-3607: an account with code signs nothing, unless the code is a delegation (EIP-7702).
+fn check_code(account: &Account, state: &dyn StateReader) -> Result<(), PoolError> {
+    if account.code_hash == KECCAK256_EMPTY || state.code(&account.code_hash)?.is_eip7702() {
+        Ok(())
+    } else {
+        Err(PoolError::SenderHasCode)
+    }
+}

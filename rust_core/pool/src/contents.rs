@@ -1,0 +1,194 @@
+//! What the lock guards: the queues, and the orders over their ends.
+
+use std::sync::Arc;
+
+use alloy_primitives::{
+    Address, B256,
+    map::{AddressMap, B256HashMap},
+};
+use foreseal_state::{StateError, StateReader};
+use foreseal_types::Account;
+
+use crate::{
+    DropReason, Dropped, PoolConfig, PoolError, PooledTransaction, Status, Submission, Waiting,
+    departed::Departed,
+    eviction::Tails,
+    order::Order,
+    queue::{Ends, SenderQueue},
+};
+
+/// The pool's data. Every change of a queue goes through [`Contents::edit`], which keeps the rest in line.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) config: PoolConfig,
+    pub(crate) senders: AddressMap<SenderQueue>,
+    pub(crate) by_hash: B256HashMap<Arc<PooledTransaction>>,
+    /// The next to run of every sender that has one.
+    pub(crate) heads: Order,
+    /// The last of every sender, while the pool is near its limits.
+    pub(crate) tails: Option<Tails>,
+    pub(crate) departed: Departed,
+    /// Wei per blob gas of the block being built; zero when it has no blobs.
+    pub(crate) blob_base_fee: u128,
+    pub(crate) bytes: usize,
+    pub(crate) runnable: usize,
+    arrivals: u64,
+}
+
+impl Contents {
+    pub(crate) fn new(config: PoolConfig) -> Self {
+        Self {
+            departed: Departed::new(config.max_departed),
+            config,
+            senders: AddressMap::default(),
+            by_hash: B256HashMap::default(),
+            heads: Order::default(),
+            tails: None,
+            blob_base_fee: 0,
+            bytes: 0,
+            runnable: 0,
+            arrivals: 0,
+        }
+    }
+
+    /// The arrival number that the next transaction gets.
+    pub(crate) fn next_arrival(&self) -> u64 {
+        self.arrivals
+    }
+
+    /// Adds a transaction. `account` is the sender's, as far as the pool does not know it yet.
+    pub(crate) fn insert(
+        &mut self,
+        submission: Submission,
+        account: &Account,
+    ) -> Option<Arc<PooledTransaction>> {
+        let transaction = Arc::new(PooledTransaction::new(submission, self.arrivals));
+        self.arrivals += 1;
+        self.bytes += transaction.size();
+        let (sender, hash) = (transaction.sender(), transaction.hash());
+        self.by_hash.insert(hash, transaction.clone());
+        self.senders.entry(sender).or_insert_with(|| SenderQueue::new(account));
+        let replaced = self.edit(sender, |queue| queue.insert(transaction))?;
+        if let Some(old) = &replaced {
+            self.forget(old);
+            self.departed.record(old.hash(), Status::Replaced { by: hash });
+        }
+        replaced
+    }
+
+    /// Takes a transaction out. Those behind it stay and wait.
+    pub(crate) fn remove(&mut self, hash: &B256) -> Option<Arc<PooledTransaction>> {
+        let transaction = self.by_hash.get(hash)?.clone();
+        self.edit(transaction.sender(), |queue| queue.remove(transaction.nonce()));
+        self.forget(&transaction);
+        Some(transaction)
+    }
+
+    /// Learns a sender's account. Returns the transactions whose nonce is used up; they are gone.
+    pub(crate) fn set_account(&mut self, sender: Address, account: &Account) -> Vec<Arc<PooledTransaction>> {
+        let used_up = self.edit(sender, |queue| queue.set_account(account)).unwrap_or_default();
+        for transaction in &used_up {
+            self.forget(transaction);
+        }
+        used_up
+    }
+
+    pub(crate) fn set_fees(&mut self, base_fee: u128, blob_base_fee: u128) {
+        self.blob_base_fee = blob_base_fee;
+        self.heads.set_base_fee(base_fee);
+    }
+
+    /// Checks every sender against another state: after an unwind, nonces and balances may go either way.
+    pub(crate) fn recheck_all(&mut self, state: &dyn StateReader) -> Result<Vec<Dropped>, StateError> {
+        let mut senders: Vec<Address> = self.senders.keys().copied().collect();
+        senders.sort_unstable();
+        let mut dropped = Vec::new();
+        for sender in senders {
+            let account = state.account(&sender)?.unwrap_or_default();
+            for gone in self.set_account(sender, &account) {
+                dropped.push(self.record(gone.hash(), DropReason::NonceTooLow));
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Remembers why a transaction left.
+    pub(crate) fn record(&mut self, hash: B256, reason: DropReason) -> Dropped {
+        self.departed.record(hash, Status::Dropped(reason.clone()));
+        Dropped { hash, reason }
+    }
+
+    /// Remembers why a returning transaction was not admitted. One that is already here, or on the chain, was not lost.
+    pub(crate) fn refuse(&mut self, hash: B256, error: &PoolError) -> Option<Dropped> {
+        let reason = match error {
+            PoolError::AlreadyKnown => return None,
+            PoolError::NonceTooLow { .. } => DropReason::NonceTooLow,
+            error => DropReason::Refused(error.message()),
+        };
+        Some(self.record(hash, reason))
+    }
+
+    /// What a pooled transaction waits for; `None` when it can run in the next step.
+    pub(crate) fn waiting(&self, transaction: &PooledTransaction) -> Option<Waiting> {
+        let queue = self.senders.get(&transaction.sender())?;
+        let nonce = transaction.nonce();
+        if let Some(waiting) = queue.waiting(nonce) {
+            return Some(waiting);
+        }
+        let mut up_to_it = queue.runnable().iter().take_while(|t| t.nonce() <= nonce);
+        let (blocked, waiting) = up_to_it.find_map(|t| Some((t, self.waiting_for_fees(t)?)))?;
+        Some(if blocked.nonce() == nonce { waiting } else { Waiting::Predecessor { nonce: blocked.nonce() } })
+    }
+
+    fn waiting_for_fees(&self, transaction: &PooledTransaction) -> Option<Waiting> {
+        let fees = transaction.fees();
+        let (base_fee, blob_base_fee) = (self.heads.base_fee(), self.blob_base_fee);
+        if fees.max_fee < base_fee {
+            return Some(Waiting::BaseFee { max_fee: fees.max_fee, base_fee });
+        }
+        let max_fee = fees.blob_fee.filter(|fee| *fee < blob_base_fee)?;
+        Some(Waiting::BlobBaseFee { max_fee, blob_base_fee })
+    }
+
+    /// Changes one queue and then everything that depends on it. `None` when there is no such sender.
+    fn edit<R>(&mut self, sender: Address, change: impl FnOnce(&mut SenderQueue) -> R) -> Option<R> {
+        let queue = self.senders.get_mut(&sender)?;
+        let before = queue.ends();
+        let result = change(queue);
+        let after = queue.ends();
+        if queue.all().is_empty() {
+            self.senders.remove(&sender);
+        }
+        self.runnable = self.runnable - before.runnable + after.runnable;
+        self.reorder(&before, &after);
+        Some(result)
+    }
+
+    fn reorder(&mut self, before: &Ends, after: &Ends) {
+        if !same(before.head.as_ref(), after.head.as_ref()) {
+            if let Some(head) = &before.head {
+                self.heads.remove(head);
+            }
+            if let Some(head) = &after.head {
+                self.heads.insert(head.clone());
+            }
+        }
+        if let Some(tails) = &mut self.tails {
+            tails.update(before, after);
+        }
+    }
+
+    fn forget(&mut self, transaction: &PooledTransaction) {
+        self.bytes -= transaction.size();
+        self.by_hash.remove(&transaction.hash());
+    }
+}
+
+/// Whether both are the same transaction, or neither is there.
+pub(crate) fn same(a: Option<&Arc<PooledTransaction>>, b: Option<&Arc<PooledTransaction>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (None, None) => true,
+        _ => false,
+    }
+}

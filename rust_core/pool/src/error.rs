@@ -1,0 +1,153 @@
+//! Why a submission is refused.
+
+use alloy_primitives::U256;
+use foreseal_state::StateError;
+
+use crate::Fees;
+
+/// Why a submission is refused.
+///
+/// The first four messages are the ones that the specification fixes word for word; numbers go into [`PoolError::data`],
+/// never into these messages. When several hold, the earliest in this order is the answer.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PoolError {
+    /// The same transaction is pooled or in an unsealed step.
+    #[error("already known")]
+    AlreadyKnown,
+    /// The sender's pending nonce is past this one.
+    #[error("nonce too low")]
+    NonceTooLow { nonce: u64, account_nonce: u64, next_nonce: u64 },
+    /// The pending balance does not cover this transaction alone (wei).
+    #[error("insufficient funds for gas * price + value")]
+    InsufficientFunds { balance: U256, cost: U256 },
+    /// A pooled transaction with this sender and nonce is not outbid by a tenth on every fee.
+    #[error("replacement transaction underpriced")]
+    ReplacementUnderpriced { offered: Box<Fees>, pooled: Box<Fees> },
+
+    #[error("transaction is too large: {size} bytes, the limit is {limit}")]
+    TooLarge { size: usize, limit: usize },
+    #[error("transaction is not valid EIP-2718: {0}")]
+    Decode(String),
+    #[error("invalid chain id: have {have}, want {want}")]
+    ChainId { have: u64, want: u64 },
+    /// Not recoverable, or `s` is in the upper half (EIP-2).
+    #[error("invalid transaction signature")]
+    Signature,
+    #[error("transaction type {kind} is not active on this chain yet")]
+    TypeNotActive { kind: u8 },
+    /// EIP-2681.
+    #[error("nonce has its maximum value")]
+    NonceMax,
+    #[error("max priority fee per gas is higher than max fee per gas")]
+    TipAboveMaxFee { tip: u128, max_fee: u128 },
+    /// EIP-3860, bytes.
+    #[error("max initcode size exceeded: {size} bytes, the limit is {limit}")]
+    InitCodeTooLarge { size: usize, limit: usize },
+    #[error("intrinsic gas too low: have {have}, want {want}")]
+    IntrinsicGas { have: u64, want: u64 },
+    /// EIP-7623.
+    #[error("gas limit is below the calldata floor: have {have}, want {want}")]
+    FloorGas { have: u64, want: u64 },
+    /// EIP-7825.
+    #[error("transaction gas limit is too high: have {have}, the cap is {cap}")]
+    GasCap { have: u64, cap: u64 },
+    #[error("gas limit exceeds the block's: have {have}, the block has {limit}")]
+    BlockGasLimit { have: u64, limit: u64 },
+    /// EIP-7702.
+    #[error("set-code transaction has an empty authorization list")]
+    EmptyAuthorizationList,
+    /// EIP-4844.
+    #[error("blob transaction has no blobs")]
+    NoBlobs,
+    /// EIP-4844 and EIP-7594.
+    #[error("blob transaction has too many blobs: have {have}, the limit is {limit}")]
+    TooManyBlobs { have: u64, limit: u64 },
+    #[error("blob transaction must be sent with its sidecar")]
+    MissingSidecar,
+    /// EIP-7594: version 1 carries cell proofs.
+    #[error("blob sidecar must have version {want}")]
+    SidecarVersion { want: u8 },
+    #[error("blob sidecar is invalid: {0}")]
+    Sidecar(String),
+    /// EIP-3607.
+    #[error("sender is not an externally owned account")]
+    SenderHasCode,
+    #[error("sender has too many pooled transactions: the limit is {limit}")]
+    SenderFull { limit: usize },
+    /// Nothing in the pool is cheaper than this one.
+    #[error("transaction pool is full")]
+    PoolFull { limit: usize },
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl PoolError {
+    /// The message of the JSON-RPC error.
+    pub fn message(&self) -> String {
+        self.to_string()
+    }
+
+    /// The numbers behind the message by camelCase name, for the `data` object of the JSON-RPC error. Fees and balances
+    /// are in wei. Empty when there are none.
+    pub fn data(&self) -> Vec<(&'static str, U256)> {
+        match self {
+            Self::NonceTooLow { nonce, account_nonce, next_nonce } => numbers([
+                ("have", U256::from(*nonce)),
+                ("want", U256::from(*account_nonce)),
+                ("nextNonce", U256::from(*next_nonce)),
+            ]),
+            Self::InsufficientFunds { balance, cost } => numbers([("have", *balance), ("want", *cost)]),
+            Self::ReplacementUnderpriced { offered, pooled } => underpriced(offered, pooled),
+            Self::TooLarge { size, limit } | Self::InitCodeTooLarge { size, limit } => {
+                have_limit(U256::from(*size), U256::from(*limit))
+            }
+            Self::ChainId { have, want }
+            | Self::IntrinsicGas { have, want }
+            | Self::FloorGas { have, want } => {
+                numbers([("have", U256::from(*have)), ("want", U256::from(*want))])
+            }
+            Self::TipAboveMaxFee { tip, max_fee } => {
+                numbers([("maxPriorityFeePerGas", U256::from(*tip)), ("maxFeePerGas", U256::from(*max_fee))])
+            }
+            Self::GasCap { have, cap: limit }
+            | Self::BlockGasLimit { have, limit }
+            | Self::TooManyBlobs { have, limit } => have_limit(U256::from(*have), U256::from(*limit)),
+            Self::SenderFull { limit } | Self::PoolFull { limit } => numbers([("limit", U256::from(*limit))]),
+            Self::TypeNotActive { kind } => numbers([("type", U256::from(*kind))]),
+            Self::SidecarVersion { want } => numbers([("want", U256::from(*want))]),
+            Self::AlreadyKnown
+            | Self::Decode(_)
+            | Self::Signature
+            | Self::NonceMax
+            | Self::EmptyAuthorizationList
+            | Self::NoBlobs
+            | Self::MissingSidecar
+            | Self::Sidecar(_)
+            | Self::SenderHasCode
+            | Self::State(_) => Vec::new(),
+        }
+    }
+}
+
+fn numbers<const N: usize>(fields: [(&'static str, U256); N]) -> Vec<(&'static str, U256)> {
+    fields.to_vec()
+}
+
+fn have_limit(have: U256, limit: U256) -> Vec<(&'static str, U256)> {
+    numbers([("have", have), ("limit", limit)])
+}
+
+/// What was offered, and what the least replacement is.
+fn underpriced(offered: &Fees, pooled: &Fees) -> Vec<(&'static str, U256)> {
+    let mut fields = numbers([
+        ("maxFeePerGas", U256::from(offered.max_fee)),
+        ("maxPriorityFeePerGas", U256::from(offered.tip)),
+        ("wantMaxFeePerGas", Fees::least_replacement(pooled.max_fee)),
+        ("wantMaxPriorityFeePerGas", Fees::least_replacement(pooled.tip)),
+    ]);
+    if let Some(blob_fee) = pooled.blob_fee {
+        fields.push(("maxFeePerBlobGas", U256::from(offered.blob_fee.unwrap_or(0))));
+        fields.push(("wantMaxFeePerBlobGas", Fees::least_replacement(blob_fee)));
+    }
+    fields
+}

@@ -1,0 +1,175 @@
+//! Who leaves when the pool is full.
+
+use std::sync::Arc;
+
+use foreseal_types::{Account, mutant};
+
+use crate::{
+    DropReason, Dropped, PoolError, PooledTransaction, Submission,
+    contents::{Contents, same},
+    order::{Order, Rank, Ranked},
+    queue::Ends,
+};
+
+/// The last transaction of every sender: the first to leave.
+#[derive(Debug)]
+pub(crate) struct Tails {
+    /// Those that can run, and those that cannot.
+    running: Order,
+    waiting: Order,
+}
+
+impl Tails {
+    fn new(base_fee: u128) -> Self {
+        Self { running: Order::new(base_fee), waiting: Order::new(base_fee) }
+    }
+
+    pub(crate) fn update(&mut self, before: &Ends, after: &Ends) {
+        if before.tail_runs == after.tail_runs && same(before.tail.as_ref(), after.tail.as_ref()) {
+            return;
+        }
+        if let Some(tail) = &before.tail {
+            self.order(before.tail_runs).remove(tail);
+        }
+        if let Some(tail) = &after.tail {
+            self.order(after.tail_runs).insert(tail.clone());
+        }
+    }
+
+    fn order(&mut self, runs: bool) -> &mut Order {
+        if runs { &mut self.running } else { &mut self.waiting }
+    }
+}
+
+/// A transaction chosen to leave.
+pub(crate) type Leaver = (Arc<PooledTransaction>, DropReason);
+
+impl Contents {
+    /// Chooses who leaves so that the limits hold with the newcomer, which is refused when nothing cheaper is there.
+    pub(crate) fn room_for(
+        &mut self,
+        newcomer: &Submission,
+        account: &Account,
+    ) -> Result<Vec<Leaver>, PoolError> {
+        let rival = self.rival(newcomer).cloned();
+        let own_tail = if rival.is_none() { self.room_at_sender(newcomer)? } else { None };
+        let freed = rival.as_ref().or(own_tail.as_ref());
+        let mut need = Need {
+            count: (self.by_hash.len() + 1 - usize::from(freed.is_some()))
+                .saturating_sub(self.config.max_transactions),
+            bytes: (self.bytes + newcomer.size() - freed.map_or(0, |t| t.size()))
+                .saturating_sub(self.config.max_bytes),
+        };
+        let mut leaving: Vec<Leaver> =
+            own_tail.clone().map(|tail| (tail, DropReason::SenderFull)).into_iter().collect();
+        if need.is_met() || mutant!("skip-pool-limit") {
+            return Ok(leaving);
+        }
+        let (running, waiting) = self.tails_by_price();
+        let mut plan = Plan { contents: self, running, waiting };
+        if let Some(tail) = &own_tail {
+            plan.take(tail);
+        }
+        let newcomer_rank = self.rank_of_newcomer(newcomer, account);
+        while !need.is_met() {
+            let cheapest = plan.cheapest(newcomer).filter(|(rank, _)| *rank < newcomer_rank);
+            let Some((_, tail)) = cheapest else {
+                return Err(PoolError::PoolFull { limit: self.config.max_transactions });
+            };
+            plan.take(&tail);
+            need.count = need.count.saturating_sub(1);
+            need.bytes = need.bytes.saturating_sub(tail.size());
+            leaving.push((tail, DropReason::Evicted));
+        }
+        Ok(leaving)
+    }
+
+    /// Snapshots of the tails under the base fee of the newest block: those that can run, and those that cannot.
+    fn tails_by_price(&mut self) -> (Ranked, Ranked) {
+        let base_fee = self.heads.base_fee();
+        let tails = self.tails.get_or_insert_with(|| {
+            let mut tails = Tails::new(base_fee);
+            for queue in self.senders.values() {
+                tails.update(&Ends::default(), &queue.ends());
+            }
+            tails
+        });
+        tails.running.set_base_fee(base_fee);
+        tails.waiting.set_base_fee(base_fee);
+        (tails.running.snapshot(), tails.waiting.snapshot())
+    }
+
+    /// Forgets the tails when the pool is far from full: keeping their order costs as much as everything else.
+    pub(crate) fn rest(&mut self) {
+        if self.by_hash.len() < self.config.max_transactions / 2 && self.bytes < self.config.max_bytes / 2 {
+            self.tails = None;
+        }
+    }
+
+    /// Lets a chosen transaction leave.
+    pub(crate) fn evict(&mut self, (transaction, reason): Leaver) -> Dropped {
+        self.remove(&transaction.hash());
+        self.record(transaction.hash(), reason)
+    }
+
+    /// A sender at its limit may still fill a gap: its last transaction leaves for it.
+    fn room_at_sender(&self, newcomer: &Submission) -> Result<Option<Arc<PooledTransaction>>, PoolError> {
+        let limit = self.config.max_per_sender;
+        let Some(queue) = self.senders.get(&newcomer.sender()) else { return Ok(None) };
+        match queue.all().last() {
+            Some(_) if queue.all().len() < limit || mutant!("skip-sender-limit") => Ok(None),
+            Some(tail) if newcomer.nonce() < tail.nonce() => Ok(Some(tail.clone())),
+            _ => Err(PoolError::SenderFull { limit }),
+        }
+    }
+
+    fn rank_of_newcomer(&self, newcomer: &Submission, account: &Account) -> (bool, Rank) {
+        let runs = match self.senders.get(&newcomer.sender()) {
+            Some(queue) => queue.would_run(newcomer.nonce(), newcomer.cost()),
+            None => newcomer.nonce() == account.nonce && newcomer.cost() <= account.balance,
+        };
+        (runs, Rank::new(newcomer.fees(), self.next_arrival(), self.heads.base_fee()))
+    }
+}
+
+/// By how much the limits would be exceeded.
+struct Need {
+    count: usize,
+    bytes: usize,
+}
+
+impl Need {
+    fn is_met(&self) -> bool {
+        self.count == 0 && self.bytes == 0
+    }
+}
+
+/// Takes the cheapest tail again and again, each time exposing the one before it as its sender's tail, so that no queue
+/// gets a gap in its middle. Works on snapshots of the orders: a plan that fails leaves no trace.
+struct Plan<'a> {
+    contents: &'a Contents,
+    running: Ranked,
+    waiting: Ranked,
+}
+
+impl Plan<'_> {
+    /// The cheapest tail. Those that wait go before those that can run.
+    fn cheapest(&self, newcomer: &Submission) -> Option<((bool, Rank), Arc<PooledTransaction>)> {
+        // The newcomer's own predecessors stay, or it would stand behind a gap.
+        let may_go = |(_, t): &(Rank, &Arc<PooledTransaction>)| {
+            t.sender() != newcomer.sender() || t.nonce() > newcomer.nonce()
+        };
+        let waiting = self.waiting.worst_first().find(may_go).map(|(rank, t)| ((false, rank), t.clone()));
+        waiting.or_else(|| self.running.worst_first().find(may_go).map(|(rank, t)| ((true, rank), t.clone())))
+    }
+
+    fn take(&mut self, tail: &Arc<PooledTransaction>) {
+        // It is in one of the two; removing it from the other does nothing.
+        self.running.remove(tail);
+        self.waiting.remove(tail);
+        let queue = self.contents.senders.get(&tail.sender());
+        if let Some((next, runs)) = queue.and_then(|queue| queue.before(tail.nonce())) {
+            (if runs { &mut self.running } else { &mut self.waiting }).insert(next.clone());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a transaction offers to pay, and when one offer outbids another.
+
+use alloy_consensus::Transaction as _;
+use alloy_primitives::U256;
+use foreseal_types::{Envelope, mutant};
+
+/// The fees that a transaction offers (wei per gas). `gasPrice` of a legacy or EIP-2930 transaction is both `max_fee`
+/// and `tip`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fees {
+    /// maxFeePerGas.
+    pub max_fee: u128,
+    /// maxPriorityFeePerGas.
+    pub tip: u128,
+    /// maxFeePerBlobGas; `None` without blobs.
+    pub blob_fee: Option<u128>,
+}
+
+impl Fees {
+    /// Reads the fees of a transaction.
+    pub fn of(envelope: &Envelope) -> Self {
+        let max_fee = envelope.max_fee_per_gas();
+        Self {
+            max_fee,
+            tip: envelope.max_priority_fee_per_gas().unwrap_or(max_fee),
+            blob_fee: envelope.max_fee_per_blob_gas(),
+        }
+    }
+
+    /// Wei per gas left for the fee recipient under `base_fee`; `None` when the base fee is above the maximum.
+    pub fn effective_tip(&self, base_fee: u128) -> Option<u128> {
+        self.max_fee.checked_sub(base_fee).map(|room| room.min(self.tip))
+    }
+
+    /// Whether both maximum fees cover the block's base fees.
+    pub fn cover(&self, base_fee: u128, blob_base_fee: u128) -> bool {
+        self.max_fee >= base_fee && self.blob_fee.is_none_or(|fee| fee >= blob_base_fee)
+    }
+
+    /// Whether these fees may replace `pooled`: every fee raised by at least a tenth, in exact integers, and at least
+    /// one of them higher (a tenth of zero is zero).
+    pub fn outbid(&self, pooled: &Self) -> bool {
+        let pairs = [
+            (self.max_fee, pooled.max_fee),
+            (self.tip, pooled.tip),
+            // Without blobs it counts as zero: a blob transaction is replaced by another one only.
+            (self.blob_fee.unwrap_or(0), pooled.blob_fee.unwrap_or(0)),
+        ];
+        pairs.iter().all(|&(new, old)| raised_by_a_tenth(new, old) || mutant!("skip-price-bump"))
+            && pairs.iter().any(|(new, old)| new > old)
+    }
+
+    /// The least fee that may replace `pooled`.
+    pub fn least_replacement(pooled: u128) -> U256 {
+        (U256::from(pooled) * U256::from(11)).div_ceil(U256::from(10)).max(U256::from(1))
+    }
+}
+
+fn raised_by_a_tenth(new: u128, old: u128) -> bool {
+    // A product of u128 and 11 fits in 132 bits.
+    U256::from(new) * U256::from(10) >= U256::from(old) * U256::from(11)
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+mod admission;
+mod best;
+mod config;
+mod contents;
+mod departed;
+mod error;
+mod eviction;
+mod fees;
+mod order;
+mod pool;
+mod queue;
+mod rules;
+mod saved;
+mod status;
+mod submission;
+mod transaction;
+
+pub use admission::{Added, PendingHead};
+pub use best::Best;
+pub use config::PoolConfig;
+pub use error::PoolError;
+pub use fees::Fees;
+pub use pool::{Pool, PoolCounts, SenderContent};
+pub use rules::Rules;
+pub use saved::{RestoreError, Restored};
+pub use status::{DropReason, Dropped, Status, Waiting};
+pub use submission::{decode_many, decode_submission};
+pub use transaction::{PooledTransaction, Sidecar, Submission};

@@ -1,0 +1,163 @@
+//! Transactions by effective tip, kept in order while the base fee moves.
+//!
+//! Under a base fee `b` the effective tip is `min(tip, max_fee - b)`. While `b` is at most the slack, `max_fee - tip`, it
+//! is the tip, whatever `b` is; above the slack it is `max_fee - b`, and transactions order by `max_fee`, whatever `b` is.
+//! So two maps that never need sorting again hold the whole order, and when `b` moves only the transactions whose slack it
+//! crosses change maps:
+//!
+//! ```text
+//!                 base fee <= slack            slack < base fee
+//!   by_slack      by_tip: highest tip          by_max_fee: highest max fee
+//!   (who moves)       \________ merged by effective tip, then arrival ________/
+//! ```
+//!
+//! The two maps are persistent: a clone is a snapshot and costs a pointer.
+
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+use imbl::OrdMap;
+
+use crate::{Fees, PooledTransaction};
+
+/// Highest fee first, then first come.
+type Key = (Reverse<u128>, u64);
+
+/// A transaction's place under one base fee: the greater comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    /// Whether the maximum fee covers the base fee.
+    payable: bool,
+    /// The effective tip, or the maximum fee when it does not cover the base fee.
+    amount: u128,
+    arrival: Reverse<u64>,
+}
+
+impl Rank {
+    pub(crate) fn new(fees: &Fees, arrival: u64, base_fee: u128) -> Self {
+        let tip = fees.effective_tip(base_fee);
+        Self { payable: tip.is_some(), amount: tip.unwrap_or(fees.max_fee), arrival: Reverse(arrival) }
+    }
+
+    pub(crate) fn of(transaction: &PooledTransaction, base_fee: u128) -> Self {
+        Self::new(transaction.fees(), transaction.arrival(), base_fee)
+    }
+
+    /// The rank behind a key of `by_tip`.
+    fn of_tip((Reverse(tip), arrival): Key) -> Self {
+        Self { payable: true, amount: tip, arrival: Reverse(arrival) }
+    }
+
+    /// The rank behind a key of `by_max_fee`.
+    fn of_max_fee((Reverse(max_fee), arrival): Key, base_fee: u128) -> Self {
+        // Any tip that is not paid in full will do.
+        Self::new(&Fees { max_fee, tip: u128::MAX, blob_fee: None }, arrival, base_fee)
+    }
+}
+
+/// A set of transactions in the order above.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    ranked: Ranked,
+    by_slack: BTreeMap<(u128, u64), Arc<PooledTransaction>>,
+}
+
+impl Order {
+    pub(crate) fn new(base_fee: u128) -> Self {
+        Self { ranked: Ranked { base_fee, ..Ranked::default() }, by_slack: BTreeMap::new() }
+    }
+
+    pub(crate) fn base_fee(&self) -> u128 {
+        self.ranked.base_fee
+    }
+
+    /// The order as it is now.
+    pub(crate) fn snapshot(&self) -> Ranked {
+        self.ranked.clone()
+    }
+
+    pub(crate) fn insert(&mut self, transaction: Arc<PooledTransaction>) {
+        self.by_slack.insert((slack(&transaction), transaction.arrival()), transaction.clone());
+        self.ranked.insert(transaction);
+    }
+
+    pub(crate) fn remove(&mut self, transaction: &PooledTransaction) {
+        self.by_slack.remove(&(slack(transaction), transaction.arrival()));
+        self.ranked.remove(transaction);
+    }
+
+    /// Orders by another base fee. Costs what changes maps.
+    pub(crate) fn set_base_fee(&mut self, base_fee: u128) {
+        let (low, high) = (self.base_fee().min(base_fee), self.base_fee().max(base_fee));
+        let crossed: Vec<_> =
+            self.by_slack.range((low, 0)..(high, 0)).map(|(_, transaction)| transaction.clone()).collect();
+        for transaction in &crossed {
+            self.ranked.remove(transaction);
+        }
+        self.ranked.base_fee = base_fee;
+        for transaction in crossed {
+            self.ranked.insert(transaction);
+        }
+    }
+}
+
+/// The two maps under one base fee.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranked {
+    base_fee: u128,
+    by_tip: OrdMap<Key, Arc<PooledTransaction>>,
+    by_max_fee: OrdMap<Key, Arc<PooledTransaction>>,
+}
+
+impl Ranked {
+    pub(crate) fn insert(&mut self, transaction: Arc<PooledTransaction>) {
+        let (map, key) = self.place(&transaction);
+        map.insert(key, transaction);
+    }
+
+    pub(crate) fn remove(&mut self, transaction: &PooledTransaction) {
+        let (map, key) = self.place(transaction);
+        map.remove(&key);
+    }
+
+    /// The best first, with their ranks.
+    pub(crate) fn into_best_first(self) -> impl Iterator<Item = (Rank, Arc<PooledTransaction>)> {
+        let base_fee = self.base_fee;
+        let mut by_tip = self.by_tip.into_iter().map(|(key, t)| (Rank::of_tip(key), t)).peekable();
+        let mut by_max_fee =
+            self.by_max_fee.into_iter().map(move |(key, t)| (Rank::of_max_fee(key, base_fee), t)).peekable();
+        std::iter::from_fn(move || {
+            let tip = by_tip.peek().map(|(rank, _)| *rank);
+            let max_fee = by_max_fee.peek().map(|(rank, _)| *rank);
+            if tip >= max_fee { by_tip.next() } else { by_max_fee.next() }
+        })
+    }
+
+    /// The worst first, with their ranks.
+    pub(crate) fn worst_first(&self) -> impl Iterator<Item = (Rank, &Arc<PooledTransaction>)> {
+        let by_tip = self.by_tip.iter().rev().map(|(key, t)| (Rank::of_tip(*key), t));
+        let by_max_fee = self.by_max_fee.iter().rev();
+        let by_max_fee = by_max_fee.map(|(key, t)| (Rank::of_max_fee(*key, self.base_fee), t));
+        let (mut by_tip, mut by_max_fee) = (by_tip.peekable(), by_max_fee.peekable());
+        std::iter::from_fn(move || match (by_tip.peek(), by_max_fee.peek()) {
+            (Some((tip, _)), Some((max_fee, _))) if tip < max_fee => by_tip.next(),
+            (Some(_), None) => by_tip.next(),
+            _ => by_max_fee.next(),
+        })
+    }
+
+    /// The map that a transaction belongs into, and its key there.
+    fn place(&mut self, transaction: &PooledTransaction) -> (&mut OrdMap<Key, Arc<PooledTransaction>>, Key) {
+        let (fees, arrival) = (transaction.fees(), transaction.arrival());
+        if slack(transaction) >= self.base_fee {
+            (&mut self.by_tip, (Reverse(fees.tip), arrival))
+        } else {
+            (&mut self.by_max_fee, (Reverse(fees.max_fee), arrival))
+        }
+    }
+}
+
+/// The highest base fee under which the whole tip is paid.
+fn slack(transaction: &PooledTransaction) -> u128 {
+    // Admission refuses a tip above the maximum fee.
+    transaction.fees().max_fee.saturating_sub(transaction.fees().tip)
+}

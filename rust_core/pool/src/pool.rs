@@ -1,0 +1,222 @@
+//! The pool behind its lock.
+
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
+
+use alloy_consensus::Header;
+use alloy_primitives::{Address, B256, map::B256HashSet};
+use foreseal_state::StateError;
+use foreseal_types::{ChainSpec, StateDiff, Transaction};
+use parking_lot::Mutex;
+
+use crate::{
+    Added, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PooledTransaction, Rules, Status,
+    Submission, admission::Origin, contents::Contents, queue::SenderQueue,
+};
+
+/// How many senders are updated before the lock is given to others for a moment.
+const SENDERS_PER_LOCK: usize = 256;
+
+/// The transaction pool. All methods take `&self`; the lock is never held for long.
+#[derive(Debug)]
+pub struct Pool {
+    config: PoolConfig,
+    contents: Mutex<Contents>,
+}
+
+/// How many transactions are in the pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolCounts {
+    /// Can run, base fees aside.
+    pub pooled: usize,
+    /// Wait for a nonce or for funds.
+    pub queued: usize,
+    /// Bytes of all, sidecars included.
+    pub bytes: usize,
+}
+
+/// One sender's transactions, each list in nonce order.
+#[derive(Clone, Debug, Default)]
+pub struct SenderContent {
+    /// Can run, base fees aside.
+    pub pooled: Vec<Arc<PooledTransaction>>,
+    /// Wait for a nonce or for funds.
+    pub queued: Vec<Arc<PooledTransaction>>,
+}
+
+impl SenderContent {
+    fn of(queue: &SenderQueue) -> Self {
+        Self { pooled: queue.runnable().to_vec(), queued: queue.queued().to_vec() }
+    }
+}
+
+impl Pool {
+    /// An empty pool.
+    pub fn new(config: PoolConfig) -> Self {
+        Self { contents: Mutex::new(Contents::new(config.clone())), config }
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &PoolConfig {
+        &self.config
+    }
+
+    /// The rules of [`decode_submission`](crate::decode_submission) for the block with `header`.
+    pub fn rules(&self, spec: &ChainSpec, header: &Header) -> Rules {
+        Rules::new(&self.config, spec, header)
+    }
+
+    /// Admits a decoded submission.
+    ///
+    /// `head` loads the newest published view and is called under the pool's lock: a step that was published and
+    /// reported before cannot be missed.
+    pub fn add<H>(&self, submission: Submission, head: impl FnOnce() -> H) -> Result<Added, PoolError>
+    where
+        H: Deref,
+        H::Target: PendingHead,
+    {
+        self.admit(submission, Origin::Submitted, head)
+    }
+
+    pub(crate) fn admit<H>(
+        &self,
+        submission: Submission,
+        origin: Origin,
+        head: impl FnOnce() -> H,
+    ) -> Result<Added, PoolError>
+    where
+        H: Deref,
+        H::Target: PendingHead,
+    {
+        let mut contents = self.contents.lock();
+        contents.admit(submission, origin, &*head())
+    }
+
+    /// The transactions for a step in a block with these base fees (wei per gas, wei per blob gas; zero where the block
+    /// has none).
+    pub fn best(&self, base_fee: u64, blob_base_fee: u128) -> Best<'_> {
+        let base_fee = u128::from(base_fee);
+        let heads = {
+            let mut contents = self.contents.lock();
+            contents.set_fees(base_fee, blob_base_fee);
+            contents.heads.snapshot()
+        };
+        Best::new(self, heads, base_fee, blob_base_fee)
+    }
+
+    pub(crate) fn runnable_after(&self, sender: Address, nonce: u64) -> Option<Arc<PooledTransaction>> {
+        self.contents.lock().senders.get(&sender)?.runnable_after(nonce).cloned()
+    }
+
+    /// Takes note of a published step (or of any other change of the pending state): `included` leave, and senders
+    /// whose account changed are checked again. One that can no longer pay waits; a transaction whose nonce something
+    /// else used is dropped and returned.
+    pub fn on_step(&self, included: &[Arc<Transaction>], diff: &StateDiff) -> Vec<Dropped> {
+        let included: B256HashSet = included.iter().map(|transaction| transaction.hash()).collect();
+        let mut dropped = Vec::new();
+        for changed in diff.accounts.chunks(SENDERS_PER_LOCK) {
+            let mut contents = self.contents.lock();
+            for change in changed {
+                let account = change.diff.account.unwrap_or_default();
+                for gone in contents.set_account(change.address, &account) {
+                    if !included.contains(&gone.hash()) {
+                        dropped.push(contents.record(gone.hash(), DropReason::NonceTooLow));
+                    }
+                }
+            }
+        }
+        self.contents.lock().rest();
+        dropped
+    }
+
+    /// Orders by the fees of a newly opened block, ahead of its first step.
+    pub fn on_fees(&self, base_fee: u64, blob_base_fee: u128) {
+        self.contents.lock().set_fees(u128::from(base_fee), blob_base_fee);
+    }
+
+    /// Takes note of unwound blocks: every sender is checked against the state now, and the blocks' transactions return
+    /// in the order given (oldest block first). One whose sender cannot pay waits; those that are no longer admitted are
+    /// dropped and returned.
+    pub fn reinsert<H>(
+        &self,
+        transactions: &[Arc<Transaction>],
+        head: impl FnOnce() -> H,
+    ) -> Result<Vec<Dropped>, StateError>
+    where
+        H: Deref,
+        H::Target: PendingHead,
+    {
+        let mut contents = self.contents.lock();
+        let head = head();
+        let mut dropped = contents.recheck_all(head.state())?;
+        for transaction in transactions {
+            let submission = Submission::from_block(transaction.clone());
+            match contents.admit(submission, Origin::Returning, &*head) {
+                Ok(added) => dropped.extend(added.evicted),
+                Err(PoolError::State(error)) => return Err(error),
+                Err(error) => dropped.extend(contents.refuse(transaction.hash(), &error)),
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Drops a transaction that execution found unfit for any block. Those behind it stay and wait.
+    pub fn discard(&self, hash: &B256, reason: DropReason) -> Option<Dropped> {
+        let mut contents = self.contents.lock();
+        contents.remove(hash)?;
+        Some(contents.record(*hash, reason))
+    }
+
+    pub(crate) fn refuse(&self, hash: B256, error: &PoolError) -> Option<Dropped> {
+        self.contents.lock().refuse(hash, error)
+    }
+
+    /// The sender's next nonce: after the highest consecutive pooled one, not below `state_nonce`.
+    pub fn next_nonce(&self, sender: &Address, state_nonce: u64) -> u64 {
+        let contents = self.contents.lock();
+        contents.senders.get(sender).map_or(state_nonce, |queue| queue.next_nonce(state_nonce))
+    }
+
+    /// A pooled or queued transaction.
+    pub fn get(&self, hash: &B256) -> Option<Arc<PooledTransaction>> {
+        self.contents.lock().by_hash.get(hash).cloned()
+    }
+
+    /// Whether the transaction is pooled or queued.
+    pub fn contains(&self, hash: &B256) -> bool {
+        self.contents.lock().by_hash.contains_key(hash)
+    }
+
+    /// Where a transaction stands, under the fees of the newest block.
+    pub fn status(&self, hash: &B256) -> Status {
+        let contents = self.contents.lock();
+        let Some(transaction) = contents.by_hash.get(hash) else {
+            return contents.departed.get(hash).cloned().unwrap_or(Status::Unknown);
+        };
+        contents.waiting(transaction).map_or(Status::Pooled, Status::Queued)
+    }
+
+    /// How many there are.
+    pub fn counts(&self) -> PoolCounts {
+        let contents = self.contents.lock();
+        let pooled = contents.runnable;
+        PoolCounts { pooled, queued: contents.by_hash.len() - pooled, bytes: contents.bytes }
+    }
+
+    /// One sender's transactions.
+    pub fn content_of(&self, sender: &Address) -> SenderContent {
+        self.contents.lock().senders.get(sender).map(SenderContent::of).unwrap_or_default()
+    }
+
+    /// All transactions by sender.
+    pub fn content(&self) -> BTreeMap<Address, SenderContent> {
+        let contents = self.contents.lock();
+        contents.senders.iter().map(|(sender, queue)| (*sender, SenderContent::of(queue))).collect()
+    }
+
+    /// All transactions in the order of arrival.
+    pub fn all(&self) -> Vec<Arc<PooledTransaction>> {
+        let mut all: Vec<_> = self.contents.lock().by_hash.values().cloned().collect();
+        all.sort_unstable_by_key(|transaction| transaction.arrival());
+        all
+    }
+}

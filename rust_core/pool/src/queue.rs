@@ -1,0 +1,163 @@
+//! One sender's transactions in nonce order.
+
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+use foreseal_types::Account;
+
+use crate::{PooledTransaction, Waiting};
+
+/// Transactions of one sender by nonce, and the sender's account as the pool last learned it.
+///
+/// ```text
+///   account nonce 5:   5 6 7 | 9 10
+///                      run   | behind the gap at 8
+/// ```
+#[derive(Debug, Default)]
+pub(crate) struct SenderQueue {
+    nonce: u64,
+    balance: U256,
+    /// Ascending by nonce, one per nonce. None is below `nonce` but between an unwind and [`Self::set_account`].
+    transactions: Vec<Arc<PooledTransaction>>,
+    /// How many at the front can run one after the other: from the account's nonce on, without a gap, each covered by
+    /// the balance alone.
+    runnable: usize,
+}
+
+impl SenderQueue {
+    pub(crate) fn new(account: &Account) -> Self {
+        Self { nonce: account.nonce, balance: account.balance, ..Self::default() }
+    }
+
+    pub(crate) fn all(&self) -> &[Arc<PooledTransaction>] {
+        &self.transactions
+    }
+
+    pub(crate) fn runnable(&self) -> &[Arc<PooledTransaction>] {
+        &self.transactions[..self.runnable]
+    }
+
+    pub(crate) fn queued(&self) -> &[Arc<PooledTransaction>] {
+        &self.transactions[self.runnable..]
+    }
+
+    pub(crate) fn get(&self, nonce: u64) -> Option<&Arc<PooledTransaction>> {
+        self.position(nonce).ok().map(|at| &self.transactions[at])
+    }
+
+    /// The one that can run after the one with `nonce`.
+    pub(crate) fn runnable_after(&self, nonce: u64) -> Option<&Arc<PooledTransaction>> {
+        // Those that can run have the nonces from the account's on, without a gap.
+        let at = nonce.checked_add(1)?.checked_sub(self.nonce)?;
+        self.runnable().get(usize::try_from(at).ok()?)
+    }
+
+    /// The one before the one with `nonce`, and whether it can run.
+    pub(crate) fn before(&self, nonce: u64) -> Option<(&Arc<PooledTransaction>, bool)> {
+        let at = self.transactions.partition_point(|t| t.nonce() < nonce).checked_sub(1)?;
+        Some((&self.transactions[at], at < self.runnable))
+    }
+
+    /// Whether a transaction with this nonce and cost could run if it were added.
+    pub(crate) fn would_run(&self, nonce: u64, cost: U256) -> bool {
+        let in_reach = match self.position(nonce) {
+            Ok(at) => at < self.runnable,
+            Err(at) => at == self.runnable && nonce.checked_sub(self.nonce) == Some(at as u64),
+        };
+        in_reach && cost <= self.balance
+    }
+
+    /// The first free nonce at or after `nonce`.
+    pub(crate) fn next_nonce(&self, nonce: u64) -> u64 {
+        let from = &self.transactions[self.transactions.partition_point(|t| t.nonce() < nonce)..];
+        // Nonces strictly ascend, so those without a gap are a prefix: as long as the distance equals the position.
+        let (mut low, mut high) = (0, from.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if from[middle].nonce() - nonce == middle as u64 { low = middle + 1 } else { high = middle }
+        }
+        nonce + low as u64
+    }
+
+    /// Adds a transaction, or puts it in the place of the one with the same nonce.
+    pub(crate) fn insert(&mut self, transaction: Arc<PooledTransaction>) -> Option<Arc<PooledTransaction>> {
+        match self.position(transaction.nonce()) {
+            Ok(at) => {
+                let replaced = std::mem::replace(&mut self.transactions[at], transaction);
+                self.runnable = self.runnable.min(at);
+                self.extend_runnable();
+                Some(replaced)
+            }
+            Err(at) => {
+                self.transactions.insert(at, transaction);
+                self.runnable = self.runnable.min(at);
+                self.extend_runnable();
+                None
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, nonce: u64) -> Option<Arc<PooledTransaction>> {
+        let at = self.position(nonce).ok()?;
+        self.runnable = self.runnable.min(at);
+        Some(self.transactions.remove(at))
+    }
+
+    /// Learns the account. Returns the transactions whose nonce is used up.
+    pub(crate) fn set_account(&mut self, account: &Account) -> Vec<Arc<PooledTransaction>> {
+        (self.nonce, self.balance) = (account.nonce, account.balance);
+        let stale = self.transactions.partition_point(|t| t.nonce() < account.nonce);
+        let used_up = self.transactions.drain(..stale).collect();
+        self.runnable = 0;
+        self.extend_runnable();
+        used_up
+    }
+
+    /// Why the transaction with `nonce` cannot run; `None` when it can, fees aside.
+    pub(crate) fn waiting(&self, nonce: u64) -> Option<Waiting> {
+        let first = self.queued().first()?;
+        if nonce < first.nonce() {
+            return None;
+        }
+        let expected = self.nonce + self.runnable as u64;
+        Some(if first.nonce() != expected {
+            Waiting::NonceGap { expected }
+        } else if first.nonce() == nonce {
+            Waiting::Funds { balance: self.balance, cost: first.cost() }
+        } else {
+            Waiting::Predecessor { nonce: first.nonce() }
+        })
+    }
+
+    fn extend_runnable(&mut self) {
+        while let Some(next) = self.transactions.get(self.runnable)
+            && next.nonce().checked_sub(self.nonce) == Some(self.runnable as u64)
+            && next.cost() <= self.balance
+        {
+            self.runnable += 1;
+        }
+    }
+
+    fn position(&self, nonce: u64) -> Result<usize, usize> {
+        self.transactions.binary_search_by_key(&nonce, |t| t.nonce())
+    }
+
+    /// What the pool's orders know of this sender.
+    pub(crate) fn ends(&self) -> Ends {
+        Ends {
+            head: self.runnable().first().cloned(),
+            tail: self.transactions.last().cloned(),
+            tail_runs: self.runnable == self.transactions.len(),
+            runnable: self.runnable,
+        }
+    }
+}
+
+/// The ends of a queue: the next to run, and the first to be evicted.
+#[derive(Debug, Default)]
+pub(crate) struct Ends {
+    pub(crate) head: Option<Arc<PooledTransaction>>,
+    pub(crate) tail: Option<Arc<PooledTransaction>>,
+    pub(crate) tail_runs: bool,
+    pub(crate) runnable: usize,
+}

@@ -1,0 +1,122 @@
+//! Checks that need no state: what a transaction must be for the block that is being built.
+
+use alloy_consensus::{Header, Transaction as _};
+use foreseal_types::{ChainSpec, Envelope, SpecId, TRANSACTION_GAS_CAP};
+use revm::{context_interface::cfg::GasParams, primitives::eip3860::MAX_INITCODE_SIZE};
+
+use crate::{Fees, PoolConfig, PoolError};
+
+/// The numbers of one chain, fork and block that admission depends on. Made once per block.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    chain_id: u64,
+    fork: SpecId,
+    block_gas_limit: u64,
+    max_blobs: u64,
+    gas: GasParams,
+    max_transaction_bytes: usize,
+    max_blob_transaction_bytes: usize,
+}
+
+impl Rules {
+    /// The rules for a block with `header`.
+    pub fn new(config: &PoolConfig, spec: &ChainSpec, header: &Header) -> Self {
+        let fork = spec.fork(header);
+        let blobs = spec.blob_params(header.timestamp);
+        Self {
+            chain_id: spec.chain_id(),
+            fork,
+            block_gas_limit: header.gas_limit,
+            max_blobs: blobs.map_or(0, |blobs| blobs.max_blobs_per_tx.min(blobs.max_blob_count)),
+            gas: GasParams::new_spec(fork),
+            max_transaction_bytes: config.max_transaction_bytes,
+            max_blob_transaction_bytes: config.max_blob_transaction_bytes,
+        }
+    }
+
+    /// Largest accepted submission of an EIP-2718 type (bytes).
+    pub(crate) fn max_bytes(&self, kind: u8) -> usize {
+        if kind == BLOB { self.max_blob_transaction_bytes } else { self.max_transaction_bytes }
+    }
+
+    /// The sidecar version that the fork wants: cell proofs from Osaka on (EIP-7594).
+    pub(crate) fn sidecar_version(&self) -> u8 {
+        u8::from(self.active(SpecId::OSAKA))
+    }
+
+    /// Everything about the transaction's fields.
+    pub(crate) fn check(&self, envelope: &Envelope) -> Result<(), PoolError> {
+        self.check_kind(envelope)?;
+        // Legacy transactions from before EIP-155 name no chain; they stay valid on every chain.
+        if let Some(have) = envelope.chain_id().filter(|id| *id != self.chain_id) {
+            return Err(PoolError::ChainId { have, want: self.chain_id });
+        }
+        if envelope.nonce() == u64::MAX {
+            return Err(PoolError::NonceMax);
+        }
+        let fees = Fees::of(envelope);
+        if fees.tip > fees.max_fee {
+            return Err(PoolError::TipAboveMaxFee { tip: fees.tip, max_fee: fees.max_fee });
+        }
+        self.check_gas(envelope)
+    }
+
+    fn check_kind(&self, envelope: &Envelope) -> Result<(), PoolError> {
+        let since = match envelope {
+            Envelope::Legacy(_) => SpecId::FRONTIER,
+            Envelope::Eip2930(_) => SpecId::BERLIN,
+            Envelope::Eip1559(_) => SpecId::LONDON,
+            Envelope::Eip4844(_) => SpecId::CANCUN,
+            Envelope::Eip7702(_) => SpecId::PRAGUE,
+        };
+        if !self.active(since) {
+            return Err(PoolError::TypeNotActive { kind: envelope.tx_type() as u8 });
+        }
+        if envelope.authorization_list().is_some_and(<[_]>::is_empty) {
+            return Err(PoolError::EmptyAuthorizationList);
+        }
+        match envelope.blob_versioned_hashes() {
+            None => Ok(()),
+            Some([]) => Err(PoolError::NoBlobs),
+            Some(hashes) => {
+                let have = hashes.len() as u64;
+                let limit = self.max_blobs;
+                if have > limit { Err(PoolError::TooManyBlobs { have, limit }) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn check_gas(&self, envelope: &Envelope) -> Result<(), PoolError> {
+        let input = envelope.input();
+        let create = envelope.is_create();
+        if create && self.active(SpecId::SHANGHAI) && input.len() > MAX_INITCODE_SIZE {
+            return Err(PoolError::InitCodeTooLarge { size: input.len(), limit: MAX_INITCODE_SIZE });
+        }
+        let have = envelope.gas_limit();
+        if self.active(SpecId::OSAKA) && have > TRANSACTION_GAS_CAP {
+            return Err(PoolError::GasCap { have, cap: TRANSACTION_GAS_CAP });
+        }
+        if have > self.block_gas_limit {
+            return Err(PoolError::BlockGasLimit { have, limit: self.block_gas_limit });
+        }
+        let (accounts, slots) = envelope.access_list().map_or((0, 0), |list| {
+            (list.len() as u64, list.iter().map(|item| item.storage_keys.len() as u64).sum())
+        });
+        let authorizations = envelope.authorization_list().map_or(0, <[_]>::len) as u64;
+        let gas = self.gas.initial_tx_gas(input, create, accounts, slots, authorizations, None);
+        if have < gas.initial_regular_gas {
+            return Err(PoolError::IntrinsicGas { have, want: gas.initial_regular_gas });
+        }
+        if self.active(SpecId::PRAGUE) && have < gas.floor_gas {
+            return Err(PoolError::FloorGas { have, want: gas.floor_gas });
+        }
+        Ok(())
+    }
+
+    fn active(&self, fork: SpecId) -> bool {
+        self.fork.is_enabled_in(fork)
+    }
+}
+
+/// EIP-4844's type byte.
+pub(crate) const BLOB: u8 = 3;

@@ -1,0 +1,123 @@
+//! The pool as a file, so that a restart loses nothing that was accepted.
+//!
+//! ```text
+//!   "fsl-pool"  version u8  count u32  { length u32, EIP-2718 bytes in the pooled form } * count  crc32c u32
+//! ```
+//!
+//! Integers are little-endian, transactions stand in the order of arrival, the checksum covers everything before it.
+
+use std::ops::Deref;
+
+use alloy_primitives::keccak256;
+use rayon::prelude::*;
+
+use crate::{
+    Dropped, PendingHead, Pool, Rules, Submission,
+    admission::Origin,
+    submission::{Blobs, decode},
+};
+
+const MAGIC: &[u8; 8] = b"fsl-pool";
+const VERSION: u8 = 1;
+const HEADER: usize = MAGIC.len() + 1;
+const CHECKSUM: usize = 4;
+
+/// Why bytes are not a saved pool.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RestoreError {
+    #[error("not a saved transaction pool")]
+    NotAPool,
+    #[error("saved transaction pool has version {have}, this version of Foreseal reads {VERSION}")]
+    Version { have: u8 },
+    #[error("saved transaction pool is damaged: the checksum does not match")]
+    Checksum,
+    #[error("saved transaction pool is damaged: entry {entry} does not fit its length")]
+    Length { entry: usize },
+}
+
+/// What became of a saved pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Transactions that are in the pool again.
+    pub added: usize,
+    /// Transactions that are no longer admitted, or left for others.
+    pub dropped: Vec<Dropped>,
+}
+
+impl Pool {
+    /// The whole pool, sidecars included, as bytes for [`Pool::restore`].
+    pub fn save(&self) -> Vec<u8> {
+        let all = self.all();
+        let mut out = Vec::with_capacity(HEADER + CHECKSUM + all.iter().map(|t| t.size() + 4).sum::<usize>());
+        out.extend_from_slice(MAGIC);
+        out.push(VERSION);
+        put_length(&mut out, all.len());
+        for transaction in all {
+            let encoded = transaction.encoded();
+            put_length(&mut out, encoded.len());
+            out.extend_from_slice(&encoded);
+        }
+        let checksum = crc32c::crc32c(&out);
+        out.extend_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Adds a saved pool in its order of arrival. Every transaction is checked as if it were submitted now, on all
+    /// cores where that needs no state; but one whose sender cannot pay waits, as it may have done before.
+    pub fn restore<H>(
+        &self,
+        saved: &[u8],
+        rules: &Rules,
+        head: impl Fn() -> H,
+    ) -> Result<Restored, RestoreError>
+    where
+        H: Deref,
+        H::Target: PendingHead,
+    {
+        let entries = entries(saved)?;
+        let decoded: Vec<_> = entries.par_iter().map(|raw| decode(raw, rules, Blobs::Either)).collect();
+        let mut restored = Restored::default();
+        for (raw, submission) in entries.into_iter().zip(decoded) {
+            let hash = submission.as_ref().map_or_else(|_| keccak256(raw), Submission::hash);
+            match submission.and_then(|submission| self.admit(submission, Origin::Returning, &head)) {
+                Ok(added) => {
+                    restored.added += 1;
+                    restored.dropped.extend(added.evicted);
+                }
+                Err(error) => restored.dropped.extend(self.refuse(hash, &error)),
+            }
+        }
+        Ok(restored)
+    }
+}
+
+fn put_length(out: &mut Vec<u8>, length: usize) {
+    let length = u32::try_from(length).expect("the pool's limits are far below 2^32");
+    out.extend_from_slice(&length.to_le_bytes());
+}
+
+/// The encoded transactions of a saved pool.
+fn entries(saved: &[u8]) -> Result<Vec<&[u8]>, RestoreError> {
+    let version = saved.strip_prefix(MAGIC).and_then(<[u8]>::first).ok_or(RestoreError::NotAPool)?;
+    if *version != VERSION {
+        return Err(RestoreError::Version { have: *version });
+    }
+    let (body, checksum) = saved.split_last_chunk::<CHECKSUM>().ok_or(RestoreError::Checksum)?;
+    if body.len() < HEADER || crc32c::crc32c(body) != u32::from_le_bytes(*checksum) {
+        return Err(RestoreError::Checksum);
+    }
+    let mut rest = &body[HEADER..];
+    let count = take_length(&mut rest).ok_or(RestoreError::Length { entry: 0 })?;
+    let mut entries = Vec::new();
+    for entry in 0..count {
+        let taken = take_length(&mut rest).and_then(|length| rest.split_off(..length));
+        entries.push(taken.ok_or(RestoreError::Length { entry })?);
+    }
+    if rest.is_empty() { Ok(entries) } else { Err(RestoreError::Length { entry: count }) }
+}
+
+fn take_length(rest: &mut &[u8]) -> Option<usize> {
+    let (length, after) = rest.split_first_chunk::<4>()?;
+    *rest = after;
+    usize::try_from(u32::from_le_bytes(*length)).ok()
+}

@@ -1,0 +1,63 @@
+//! What the pool knows of a transaction.
+
+use alloy_primitives::{B256, U256};
+
+/// Where a transaction stands. What is pre-confirmed or sealed is the view's business, and the view has precedence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Can run in the next step.
+    Pooled,
+    /// Kept until something changes.
+    Queued(Waiting),
+    /// Left the pool without being included.
+    Dropped(DropReason),
+    /// Outbid by another transaction with the same sender and nonce.
+    Replaced { by: B256 },
+    /// Never seen, included, or departed so long ago that it is forgotten.
+    Unknown,
+}
+
+/// What a queued transaction waits for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Waiting {
+    #[error("waits for the transaction with nonce {expected}")]
+    NonceGap { expected: u64 },
+    /// Wei.
+    #[error("waits for funds: have {balance}, want {cost}")]
+    Funds { balance: U256, cost: U256 },
+    /// Wei per gas.
+    #[error("waits for the base fee to fall: it is {base_fee}, the transaction pays at most {max_fee}")]
+    BaseFee { max_fee: u128, base_fee: u128 },
+    /// Wei per blob gas.
+    #[error(
+        "waits for the blob base fee to fall: it is {blob_base_fee}, the transaction pays at most {max_fee}"
+    )]
+    BlobBaseFee { max_fee: u128, blob_base_fee: u128 },
+    #[error("waits for the transaction with nonce {nonce}, which waits itself")]
+    Predecessor { nonce: u64 },
+}
+
+/// Why a transaction was dropped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DropReason {
+    /// Another transaction used its nonce.
+    #[error("nonce too low")]
+    NonceTooLow,
+    #[error("evicted: the pool is full and others pay more")]
+    Evicted,
+    #[error("evicted: the sender has too many pooled transactions and this one is the last of them")]
+    SenderFull,
+    /// It came back from an unwound block or a saved pool and is no longer admitted.
+    #[error("refused: {0}")]
+    Refused(String),
+    /// Execution found that it can never be included.
+    #[error("rejected: {0}")]
+    Rejected(String),
+}
+
+/// A transaction that left the pool without being included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    pub hash: B256,
+    pub reason: DropReason,
+}

@@ -1,0 +1,143 @@
+//! What the builder sees while it takes transactions.
+
+use foreseal_pool::{DropReason, Pool, PoolConfig};
+
+use crate::chain::{Chain, GWEI, Key, pool, rich};
+
+fn crowd(keys: u64) -> (Chain, Vec<Key>) {
+    let mut chain = Chain::new();
+    let keys: Vec<_> = (1..=keys).map(Key::new).collect();
+    for key in &keys {
+        chain.fund(key, 1_000 * GWEI * GWEI);
+    }
+    (chain, keys)
+}
+
+fn order(pool: &Pool, base_fee: u64) -> Vec<u64> {
+    pool.best(base_fee, 0).map(|t| t.arrival()).collect()
+}
+
+#[test]
+fn by_effective_tip_then_arrival() {
+    let (chain, keys) = crowd(5);
+    let pool = pool();
+    let fees = [(10, 1), (10, 5), (6, 5), (20, 1), (30, 5)];
+    for (key, (max_fee, tip)) in keys.iter().zip(fees) {
+        chain.submit(&pool, &key.dynamic(0, max_fee * GWEI, tip * GWEI)).unwrap();
+    }
+    assert_eq!(order(&pool, 0), [1, 2, 4, 0, 3]);
+    // Base fee 4 gwei leaves 2 of the third; 7 gwei leaves 3 of the second and nothing of the third.
+    assert_eq!(order(&pool, 4_000_000_000), [1, 4, 2, 0, 3]);
+    assert_eq!(order(&pool, 7_000_000_000), [4, 1, 0, 3]);
+    assert_eq!(order(&pool, 25_000_000_000), [4]);
+    assert_eq!(order(&pool, 1_000_000_001), [1, 4, 2, 0, 3]);
+}
+
+#[test]
+fn a_dear_follower_comes_right_after_its_cheap_predecessor() {
+    let (chain, keys) = crowd(2);
+    let pool = pool();
+    for (nonce, price) in [(0, 1), (1, 50), (2, 2)] {
+        chain.submit(&pool, &keys[0].legacy(nonce, price * GWEI)).unwrap();
+    }
+    for (nonce, price) in [(0, 3), (1, 3)] {
+        chain.submit(&pool, &keys[1].legacy(nonce, price * GWEI)).unwrap();
+    }
+    assert_eq!(order(&pool, 0), [3, 4, 0, 1, 2]);
+}
+
+#[test]
+fn looking_ahead_changes_no_order() {
+    let (chain, keys) = crowd(4);
+    let pool = pool();
+    for (key, price) in keys.iter().zip([3, 9, 5, 7]) {
+        chain.submit(&pool, &key.legacy(0, price * GWEI)).unwrap();
+        chain.submit(&pool, &key.legacy(1, 6 * GWEI)).unwrap();
+    }
+    let expected = order(&pool, 0);
+    for count in 0..6 {
+        let mut best = pool.best(0, 0);
+        let mut taken = Vec::new();
+        loop {
+            let upcoming: Vec<_> = best.upcoming(count).map(|transaction| transaction.nonce()).collect();
+            assert!(upcoming.len() <= count && upcoming.iter().all(|nonce| *nonce == 0));
+            let Some(transaction) = best.next() else { break };
+            taken.push(transaction.arrival());
+        }
+        assert_eq!(taken, expected, "looking {count} ahead");
+    }
+}
+
+#[test]
+fn a_skipped_sender_is_skipped_to_its_end() {
+    let (chain, keys) = crowd(2);
+    let pool = pool();
+    for nonce in 0..3 {
+        chain.submit(&pool, &keys[0].legacy(nonce, 9 * GWEI)).unwrap();
+        chain.submit(&pool, &keys[1].legacy(nonce, 5 * GWEI)).unwrap();
+    }
+    let mut best = pool.best(0, 0);
+    let mut taken = Vec::new();
+    while let Some(transaction) = best.next() {
+        taken.push((transaction.sender() == keys[0].address, transaction.nonce()));
+        if taken.len() == 2 {
+            best.skip_sender();
+        }
+    }
+    assert_eq!(taken, [(true, 0), (true, 1), (false, 0), (false, 1), (false, 2)]);
+}
+
+#[test]
+fn a_sender_below_the_base_fee_holds_back_what_follows() {
+    let (chain, key) = rich(1);
+    let pool = pool();
+    for (nonce, price) in [(0, 9), (1, 2), (2, 9)] {
+        chain.submit(&pool, &key.legacy(nonce, price * GWEI)).unwrap();
+    }
+    assert_eq!(order(&pool, 5_000_000_000), [0]);
+    assert_eq!(order(&pool, 2_000_000_000), [0, 1, 2]);
+}
+
+#[test]
+fn the_pool_may_change_meanwhile() {
+    let (chain, keys) = crowd(3);
+    let pool = pool();
+    for key in &keys[..2] {
+        for nonce in 0..2 {
+            chain.submit(&pool, &key.legacy(nonce, 5 * GWEI)).unwrap();
+        }
+    }
+    let mut best = pool.best(0, 0);
+    let first = best.next().unwrap();
+    // Another sender arrives, the first one's follower is replaced, the second one's head goes.
+    chain.submit(&pool, &keys[2].legacy(0, 9 * GWEI)).unwrap();
+    let replacement = chain.submit(&pool, &keys[0].legacy(1, 8 * GWEI)).unwrap().hash;
+    let head = pool.content_of(&keys[1].address).pooled[0].hash();
+    pool.discard(&head, DropReason::Rejected(String::new()));
+    let rest: Vec<_> = best.map(|t| t.hash()).collect();
+    // The snapshot's heads stay; what follows is read when its turn comes.
+    assert_eq!(first.sender(), keys[0].address);
+    assert_eq!(rest, [replacement, head]);
+}
+
+#[test]
+fn submissions_go_on_while_a_step_is_taken() {
+    let (chain, keys) = crowd(40);
+    let pool = Pool::new(PoolConfig { max_transactions: 1_000, ..PoolConfig::default() });
+    let raws: Vec<_> = keys.iter().flat_map(|key| (0..10).map(|nonce| key.legacy(nonce, GWEI))).collect();
+    std::thread::scope(|scope| {
+        for part in raws.chunks(raws.len() / 2) {
+            let (pool, chain) = (&pool, &chain);
+            scope.spawn(move || part.iter().for_each(|raw| drop(chain.submit(pool, raw).unwrap())));
+        }
+        for base_fee in 0..50 {
+            let mut nonces = std::collections::HashMap::new();
+            for transaction in pool.best(base_fee, 0) {
+                let next = nonces.entry(transaction.sender()).or_insert(0);
+                assert_eq!(transaction.nonce(), *next);
+                *next += 1;
+            }
+        }
+    });
+    assert_eq!(pool.best(0, 0).count(), raws.len());
+}

@@ -1,0 +1,216 @@
+//! A chain to submit to: accounts in a map, keys, and one-line transactions.
+
+use std::{collections::HashMap, collections::HashSet, sync::Arc};
+
+use alloy_consensus::{
+    EthereumTxEnvelope, Header, SignableTransaction, TxEip1559, TxEip2930, TxEip4844, TxLegacy,
+    crypto::secp256k1::{recover_signer, sign_message},
+};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Signature, TxKind, U256, keccak256};
+use foreseal_pool::{
+    Added, PendingHead, Pool, PoolConfig, PoolError, PooledTransaction, Submission, decode_submission,
+};
+use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
+use foreseal_types::{
+    Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, StateDiff,
+    Transaction, dev_genesis,
+};
+use revm_bytecode::Bytecode;
+
+/// 1 gwei in wei.
+pub const GWEI: u128 = 1_000_000_000;
+
+/// The pending view of a chain, as simple as it can be.
+#[derive(Clone)]
+pub struct Chain {
+    pub spec: ChainSpec,
+    pub header: Header,
+    pub accounts: HashMap<Address, Account>,
+    pub codes: HashMap<B256, Bytecode>,
+    pub preconfirmed: HashSet<B256>,
+}
+
+impl StateReader for Chain {
+    fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
+        Ok(self.accounts.get(address).copied())
+    }
+
+    fn storage(&self, _: &Address, _: &U256) -> Result<U256, StateError> {
+        Ok(U256::ZERO)
+    }
+
+    fn storage_of(&self, _: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+        Ok(Box::new(NoStorage))
+    }
+
+    fn has_storage(&self, _: &Address) -> Result<bool, StateError> {
+        Ok(false)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytecode, StateError> {
+        self.codes.get(hash).cloned().ok_or(StateError::MissingCode(*hash))
+    }
+}
+
+impl PendingHead for Chain {
+    fn state(&self) -> &dyn StateReader {
+        self
+    }
+
+    fn is_preconfirmed(&self, hash: &B256) -> bool {
+        self.preconfirmed.contains(hash)
+    }
+}
+
+impl Chain {
+    /// The development chain with nobody on it, base fee 1 gwei.
+    pub fn new() -> Self {
+        let settings = DevGenesis {
+            chain_id: DEV_CHAIN_ID,
+            gas_limit: DEV_GAS_LIMIT,
+            timestamp: 1_700_000_000,
+            accounts: Vec::new(),
+            balance: U256::ZERO,
+        };
+        Self::from_spec(ChainSpec::new(dev_genesis(&settings)).unwrap())
+    }
+
+    pub fn from_spec(spec: ChainSpec) -> Self {
+        let header = spec.genesis_header(B256::ZERO);
+        Self { spec, header, accounts: HashMap::new(), codes: HashMap::new(), preconfirmed: HashSet::new() }
+    }
+
+    /// Gives a key's account a balance (wei).
+    pub fn fund(&mut self, key: &Key, balance: u128) {
+        self.accounts.entry(key.address).or_default().balance = U256::from(balance);
+    }
+
+    pub fn set_nonce(&mut self, key: &Key, nonce: u64) {
+        self.accounts.entry(key.address).or_default().nonce = nonce;
+    }
+
+    pub fn set_code(&mut self, key: &Key, code: Bytecode) {
+        let hash = code.hash_slow();
+        self.codes.insert(hash, code);
+        self.accounts.entry(key.address).or_default().code_hash = hash;
+    }
+
+    pub fn decode(&self, pool: &Pool, raw: &[u8]) -> Result<Submission, PoolError> {
+        decode_submission(raw, &pool.rules(&self.spec, &self.header))
+    }
+
+    /// Both phases of admission.
+    pub fn submit(&self, pool: &Pool, raw: &[u8]) -> Result<Added, PoolError> {
+        pool.add(self.decode(pool, raw)?, || self)
+    }
+
+    /// What a step that included `transactions` says to the pool, with the accounts as they are now.
+    pub fn step(&self, pool: &Pool, transactions: &[&[u8]]) -> Vec<foreseal_pool::Dropped> {
+        let included: Vec<_> =
+            transactions.iter().map(|raw| Arc::new(Transaction::decode(raw).unwrap())).collect();
+        pool.on_step(&included, &self.diff())
+    }
+
+    /// Every account as a diff.
+    pub fn diff(&self) -> StateDiff {
+        let mut accounts: Vec<_> = self
+            .accounts
+            .iter()
+            .map(|(address, account)| ChangedAccount {
+                address: *address,
+                diff: AccountDiff { account: Some(*account), ..AccountDiff::default() },
+            })
+            .collect();
+        accounts.sort_by_key(|changed| changed.address);
+        StateDiff { accounts, codes: Vec::new() }
+    }
+}
+
+pub fn pool() -> Pool {
+    Pool::new(PoolConfig::default())
+}
+
+/// A secret key and its address.
+#[derive(Clone, Copy)]
+pub struct Key {
+    secret: B256,
+    pub address: Address,
+}
+
+impl Key {
+    pub fn new(seed: u64) -> Self {
+        let secret = keccak256(seed.to_be_bytes());
+        let signature = sign_message(secret, B256::ZERO).unwrap();
+        Self { secret, address: recover_signer(&signature, B256::ZERO).unwrap() }
+    }
+
+    pub fn sign(&self, hash: B256) -> Signature {
+        sign_message(self.secret, hash).unwrap()
+    }
+
+    /// Signs and encodes.
+    pub fn raw<T: SignableTransaction<Signature>>(&self, transaction: T) -> Vec<u8>
+    where
+        EthereumTxEnvelope<TxEip4844>: From<alloy_consensus::Signed<T>>,
+    {
+        let signature = self.sign(transaction.signature_hash());
+        EthereumTxEnvelope::from(transaction.into_signed(signature)).encoded_2718()
+    }
+
+    /// A transfer of nothing with EIP-1559 fees (wei per gas).
+    pub fn dynamic(&self, nonce: u64, max_fee: u128, tip: u128) -> Vec<u8> {
+        self.raw(TxEip1559 { max_fee_per_gas: max_fee, max_priority_fee_per_gas: tip, ..transfer(nonce) })
+    }
+
+    /// A transfer of nothing with a gas price (wei per gas).
+    pub fn legacy(&self, nonce: u64, gas_price: u128) -> Vec<u8> {
+        self.raw(TxLegacy {
+            chain_id: Some(DEV_CHAIN_ID),
+            nonce,
+            gas_price,
+            gas_limit: 21_000,
+            to: TxKind::Call(Address::ZERO),
+            value: U256::ZERO,
+            input: Bytes::new(),
+        })
+    }
+
+    /// As `legacy`, with an empty access list.
+    pub fn access_list(&self, nonce: u64, gas_price: u128) -> Vec<u8> {
+        self.raw(TxEip2930 {
+            chain_id: DEV_CHAIN_ID,
+            nonce,
+            gas_price,
+            gas_limit: 21_000,
+            to: TxKind::Call(Address::ZERO),
+            ..TxEip2930::default()
+        })
+    }
+}
+
+/// Nonces of a list of pooled transactions.
+pub fn nonces(transactions: &[Arc<PooledTransaction>]) -> Vec<u64> {
+    transactions.iter().map(|transaction| transaction.nonce()).collect()
+}
+
+/// A transfer of nothing, to fill in.
+pub fn transfer(nonce: u64) -> TxEip1559 {
+    TxEip1559 {
+        chain_id: DEV_CHAIN_ID,
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: 2 * GWEI,
+        max_priority_fee_per_gas: GWEI,
+        to: TxKind::Call(Address::ZERO),
+        ..TxEip1559::default()
+    }
+}
+
+/// A key with a thousand ether, and its chain.
+pub fn rich(seed: u64) -> (Chain, Key) {
+    let (mut chain, key) = (Chain::new(), Key::new(seed));
+    chain.fund(&key, 1_000 * GWEI * GWEI);
+    assert_eq!(chain.accounts[&key.address].code_hash, KECCAK256_EMPTY);
+    (chain, key)
+}

@@ -1,0 +1,175 @@
+//! Limits, and who leaves when one is reached.
+
+use alloy_consensus::TxEip1559;
+use foreseal_pool::{Added, DropReason, Pool, PoolConfig, PoolError, Status};
+
+use crate::chain::{Chain, GWEI, Key, nonces, transfer};
+
+/// A chain where the keys 1 to `keys` are rich.
+fn crowd(keys: u64) -> (Chain, Vec<Key>) {
+    let mut chain = Chain::new();
+    let keys: Vec<_> = (1..=keys).map(Key::new).collect();
+    for key in &keys {
+        chain.fund(key, 1_000 * GWEI * GWEI);
+    }
+    (chain, keys)
+}
+
+fn pool_of(max_transactions: usize) -> Pool {
+    Pool::new(PoolConfig { max_transactions, ..PoolConfig::default() })
+}
+
+fn evicted(added: &Added) -> Vec<alloy_primitives::B256> {
+    assert!(added.evicted.iter().all(|dropped| dropped.reason == DropReason::Evicted));
+    added.evicted.iter().map(|dropped| dropped.hash).collect()
+}
+
+#[test]
+fn the_cheapest_leaves_and_a_cheaper_newcomer_is_refused() {
+    let (chain, keys) = crowd(5);
+    let pool = pool_of(3);
+    let prices = [5, 3, 4];
+    let hashes: Vec<_> = keys
+        .iter()
+        .zip(prices)
+        .map(|(key, price)| chain.submit(&pool, &key.legacy(0, price * GWEI)).unwrap().hash)
+        .collect();
+    let full = PoolError::PoolFull { limit: 3 };
+    assert_eq!(full.message(), "transaction pool is full");
+    assert_eq!(chain.submit(&pool, &keys[3].legacy(0, 2 * GWEI)), Err(full.clone()));
+    // Equal to the cheapest, and later.
+    assert_eq!(chain.submit(&pool, &keys[3].legacy(0, 3 * GWEI)), Err(full));
+    let added = chain.submit(&pool, &keys[3].legacy(0, 3 * GWEI + 1)).unwrap();
+    assert_eq!(evicted(&added), [hashes[1]]);
+    assert_eq!(pool.status(&hashes[1]), Status::Dropped(DropReason::Evicted));
+    let added = chain.submit(&pool, &keys[4].legacy(0, 10 * GWEI)).unwrap();
+    assert_eq!(evicted(&added).len(), 1);
+    assert!(pool.contains(&hashes[0]) && pool.contains(&hashes[2]));
+    assert_eq!(pool.counts().pooled, 3);
+}
+
+#[test]
+fn price_is_the_effective_tip_under_the_base_fee() {
+    let (chain, keys) = crowd(3);
+    let pool = pool_of(2);
+    let high_tip = chain.submit(&pool, &keys[0].dynamic(0, 10 * GWEI, 9 * GWEI)).unwrap().hash;
+    let high_max = chain.submit(&pool, &keys[1].dynamic(0, 100 * GWEI, 2 * GWEI)).unwrap().hash;
+    // 9 gwei against 2 at base fee 0; 1 gwei against 2 at base fee 9 gwei.
+    pool.on_fees(9_000_000_000, 0);
+    let added = chain.submit(&pool, &keys[2].dynamic(0, 50 * GWEI, 5 * GWEI)).unwrap();
+    assert_eq!(evicted(&added), [high_tip]);
+    assert!(pool.contains(&high_max));
+}
+
+#[test]
+fn below_the_base_fee_leaves_first() {
+    let (chain, keys) = crowd(3);
+    let pool = pool_of(2);
+    pool.on_fees(9_000_000_000, 0);
+    let below = chain.submit(&pool, &keys[0].dynamic(0, 8 * GWEI, 8 * GWEI)).unwrap().hash;
+    chain.submit(&pool, &keys[1].dynamic(0, 9 * GWEI, 0)).unwrap();
+    let added = chain.submit(&pool, &keys[2].dynamic(0, 9 * GWEI, 0)).unwrap();
+    assert_eq!(evicted(&added), [below]);
+}
+
+#[test]
+fn a_tail_leaves_not_a_middle() {
+    let (chain, keys) = crowd(2);
+    let pool = pool_of(3);
+    for (nonce, price) in [(0, 9), (1, 1), (2, 8)] {
+        chain.submit(&pool, &keys[0].legacy(nonce, price * GWEI)).unwrap();
+    }
+    // The cheapest of all is in the middle; the tail is the cheapest that may leave.
+    let added = chain.submit(&pool, &keys[1].legacy(0, 9 * GWEI)).unwrap();
+    assert_eq!(evicted(&added).len(), 1);
+    assert_eq!(nonces(&pool.content_of(&keys[0].address).pooled), [0, 1]);
+    // Now the cheap one is the tail.
+    chain.submit(&pool, &keys[1].legacy(1, 2 * GWEI)).unwrap();
+    assert_eq!(nonces(&pool.content_of(&keys[0].address).pooled), [0]);
+}
+
+#[test]
+fn a_sender_does_not_evict_what_it_builds_on() {
+    let (chain, keys) = crowd(2);
+    let pool = pool_of(2);
+    chain.submit(&pool, &keys[0].legacy(0, GWEI)).unwrap();
+    let other = chain.submit(&pool, &keys[1].legacy(0, 5 * GWEI)).unwrap().hash;
+    assert!(chain.submit(&pool, &keys[0].legacy(1, 4 * GWEI)).is_err());
+    let added = chain.submit(&pool, &keys[0].legacy(1, 6 * GWEI)).unwrap();
+    assert_eq!(evicted(&added), [other]);
+    assert_eq!(nonces(&pool.content_of(&keys[0].address).pooled), [0, 1]);
+}
+
+#[test]
+fn waiting_ones_leave_before_those_that_can_run() {
+    let (chain, keys) = crowd(4);
+    let pool = pool_of(2);
+    let waiting = chain.submit(&pool, &keys[0].legacy(7, 100 * GWEI)).unwrap().hash;
+    chain.submit(&pool, &keys[1].legacy(0, 2 * GWEI)).unwrap();
+    let added = chain.submit(&pool, &keys[2].legacy(0, GWEI)).unwrap();
+    assert_eq!(evicted(&added), [waiting]);
+    // And one that would wait moves nobody that can run.
+    assert!(matches!(chain.submit(&pool, &keys[3].legacy(1, 100 * GWEI)), Err(PoolError::PoolFull { .. })));
+}
+
+#[test]
+fn a_replacement_needs_no_room() {
+    let (chain, keys) = crowd(2);
+    let pool = pool_of(2);
+    for key in &keys {
+        chain.submit(&pool, &key.legacy(0, GWEI)).unwrap();
+    }
+    let added = chain.submit(&pool, &keys[0].legacy(0, 2 * GWEI)).unwrap();
+    assert!(added.replaced.is_some() && added.evicted.is_empty());
+}
+
+#[test]
+fn bytes_are_limited_too() {
+    let (chain, keys) = crowd(8);
+    let small = keys[0].dynamic(0, 2 * GWEI, GWEI).len();
+    let pool = Pool::new(PoolConfig { max_bytes: 5 * small, ..PoolConfig::default() });
+    for (key, tip) in keys.iter().zip([4, 2, 5, 3]) {
+        chain.submit(&pool, &key.dynamic(0, 20 * GWEI, tip * GWEI)).unwrap();
+    }
+    let large = |tip: u128| {
+        keys[4].raw(TxEip1559 {
+            gas_limit: 100_000,
+            max_fee_per_gas: 20 * GWEI,
+            max_priority_fee_per_gas: tip,
+            input: vec![0; small].into(),
+            ..transfer(0)
+        })
+    };
+    // It takes the room of two: refused as long as one of them pays more, and then nobody has left.
+    assert!(matches!(chain.submit(&pool, &large(2 * GWEI + 1)), Err(PoolError::PoolFull { .. })));
+    assert_eq!(pool.counts().pooled, 4);
+    let added = chain.submit(&pool, &large(10 * GWEI)).unwrap();
+    assert!(pool.counts().bytes <= 5 * small);
+    let left: Vec<_> = keys[..4].iter().map(|key| pool.content_of(&key.address).pooled.len()).collect();
+    assert_eq!(left, [1, 0, 1, 0]);
+    assert_eq!(evicted(&added).len(), 2);
+}
+
+#[test]
+fn a_transaction_larger_than_the_pool() {
+    let (chain, keys) = crowd(1);
+    let pool = Pool::new(PoolConfig { max_bytes: 10, ..PoolConfig::default() });
+    assert!(matches!(chain.submit(&pool, &keys[0].legacy(0, GWEI)), Err(PoolError::PoolFull { .. })));
+}
+
+#[test]
+fn a_sender_at_its_limit_fills_gaps_with_its_tail() {
+    let (chain, keys) = crowd(2);
+    let pool = Pool::new(PoolConfig { max_per_sender: 3, ..PoolConfig::default() });
+    let key = &keys[0];
+    for nonce in [0, 2, 3] {
+        chain.submit(&pool, &key.legacy(nonce, GWEI)).unwrap();
+    }
+    assert_eq!(chain.submit(&pool, &key.legacy(4, 9 * GWEI)), Err(PoolError::SenderFull { limit: 3 }));
+    let added = chain.submit(&pool, &key.legacy(1, GWEI)).unwrap();
+    assert_eq!(added.evicted[0].reason, DropReason::SenderFull);
+    assert_eq!(nonces(&pool.content_of(&key.address).pooled), [0, 1, 2]);
+    // Replacing is always possible, and others have limits of their own.
+    chain.submit(&pool, &key.legacy(2, 2 * GWEI)).unwrap();
+    chain.submit(&pool, &keys[1].legacy(0, GWEI)).unwrap();
+}

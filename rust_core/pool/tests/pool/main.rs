@@ -1,0 +1,13 @@
+//! The pool through its public interface.
+#![cfg(test)]
+
+mod best;
+mod blobs;
+mod chain;
+mod errors;
+mod eviction;
+mod fees;
+mod model;
+mod queue;
+mod rules;
+mod saved;

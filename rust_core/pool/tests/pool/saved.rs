@@ -1,0 +1,116 @@
+//! The pool as a file.
+
+use foreseal_pool::{DropReason, Pool, RestoreError, Status};
+
+use crate::chain::{Chain, GWEI, Key, nonces, pool, rich};
+
+fn filled() -> (Chain, Key, Pool) {
+    let (mut chain, key) = rich(1);
+    let other = Key::new(2);
+    chain.fund(&other, GWEI * GWEI);
+    let pool = pool();
+    for nonce in [1, 0, 5] {
+        chain.submit(&pool, &key.legacy(nonce, GWEI)).unwrap();
+    }
+    chain.submit(&pool, &other.legacy(0, GWEI)).unwrap();
+    (chain, key, pool)
+}
+
+fn restore(chain: &Chain, saved: &[u8]) -> (Pool, Result<foreseal_pool::Restored, RestoreError>) {
+    let pool = pool();
+    let rules = pool.rules(&chain.spec, &chain.header);
+    let restored = pool.restore(saved, &rules, || chain);
+    (pool, restored)
+}
+
+#[test]
+fn restored_as_it_was() {
+    let (chain, _, old) = filled();
+    let (new, restored) = restore(&chain, &old.save());
+    let restored = restored.unwrap();
+    assert_eq!((restored.added, restored.dropped.len()), (4, 0));
+    assert_eq!(new.counts(), old.counts());
+    let order = |pool: &Pool| pool.best(0, 0).map(|t| t.hash()).collect::<Vec<_>>();
+    assert_eq!(order(&new), order(&old));
+    assert_eq!(new.save(), old.save());
+    let (_, empty) = restore(&chain, &pool().save());
+    assert_eq!(empty.unwrap().added, 0);
+}
+
+#[test]
+fn what_is_no_longer_admitted_has_a_reason() {
+    let (mut chain, key, old) = filled();
+    let hashes: Vec<_> = old.all().iter().map(|t| t.hash()).collect();
+    chain.set_nonce(&key, 1);
+    chain.preconfirmed.insert(hashes[0]);
+    let (new, restored) = restore(&chain, &old.save());
+    let restored = restored.unwrap();
+    assert_eq!(restored.added, 2);
+    // Nonce 1 is in a step already; nonce 0 was used by another transaction.
+    let reason = DropReason::NonceTooLow;
+    assert_eq!((restored.dropped.len(), &restored.dropped[0].reason), (1, &reason));
+    assert_eq!(new.status(&hashes[1]), Status::Dropped(reason));
+    assert_eq!(nonces(&new.content_of(&key.address).queued), [5]);
+}
+
+#[test]
+fn one_that_waited_for_funds_still_waits() {
+    let (mut chain, key, old) = filled();
+    chain.fund(&key, 0);
+    chain.step(&old, &[]);
+    let (new, restored) = restore(&chain, &old.save());
+    assert_eq!(restored.unwrap().added, 4);
+    assert_eq!(new.counts(), old.counts());
+    chain.fund(&key, GWEI * GWEI);
+    chain.step(&new, &[]);
+    assert_eq!(nonces(&new.content_of(&key.address).pooled), [0, 1]);
+}
+
+#[test]
+fn restoring_into_a_pool_in_use_keeps_both() {
+    let (chain, key, old) = filled();
+    let rules = old.rules(&chain.spec, &chain.header);
+    chain.submit(&old, &key.legacy(2, GWEI)).unwrap();
+    let saved = filled().2.save();
+    assert_eq!(old.restore(&saved, &rules, || &chain).unwrap().added, 0);
+    assert_eq!(old.counts().pooled, 4);
+}
+
+#[test]
+fn wrong_files_are_told_apart() {
+    let (chain, _, old) = filled();
+    let saved = old.save();
+    let error = |bytes: &[u8]| restore(&chain, bytes).1.unwrap_err();
+    assert_eq!(error(b""), RestoreError::NotAPool);
+    assert_eq!(error(b"fsl-pool"), RestoreError::NotAPool);
+    assert_eq!(error(b"{\"json\": true}"), RestoreError::NotAPool);
+    let mut newer = saved.clone();
+    newer[8] = 2;
+    assert_eq!(error(&newer), RestoreError::Version { have: 2 });
+    for length in 9..saved.len() {
+        assert_eq!(error(&saved[..length]), RestoreError::Checksum, "cut at {length}");
+    }
+    for at in 9..saved.len() {
+        let mut damaged = saved.clone();
+        damaged[at] ^= 0x40;
+        assert_eq!(error(&damaged), RestoreError::Checksum, "bit at {at}");
+    }
+}
+
+#[test]
+fn a_right_checksum_over_wrong_lengths() {
+    let (chain, _, _) = filled();
+    let with = |body: &[u8]| {
+        let mut bytes = [b"fsl-pool\x01", body].concat();
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        restore(&chain, &bytes).1
+    };
+    assert_eq!(with(&[]), Err(RestoreError::Length { entry: 0 }));
+    assert_eq!(with(&[1, 0, 0, 0]), Err(RestoreError::Length { entry: 0 }));
+    assert_eq!(with(&[1, 0, 0, 0, 9, 0, 0, 0, 1]), Err(RestoreError::Length { entry: 0 }));
+    assert_eq!(with(&[0xff; 4]), Err(RestoreError::Length { entry: 0 }));
+    assert_eq!(with(&[0, 0, 0, 0, 1]), Err(RestoreError::Length { entry: 0 }));
+    // A whole file with an entry that is no transaction: the rest is restored.
+    let restored = with(&[1, 0, 0, 0, 1, 0, 0, 0, 0xc0]).unwrap();
+    assert_eq!((restored.added, restored.dropped.len()), (0, 1));
+}

@@ -1,0 +1,60 @@
+//! Keys of a development mnemonic.
+
+use alloy_primitives::{Address, hex, keccak256};
+use bip32::{ChildNumber, DerivationPath, XPrv};
+use bip39::{Language, Mnemonic};
+use pyo3::prelude::*;
+
+/// Where wallets look for Ethereum keys (BIP-44, coin type 60): the index follows.
+const PARENT_PATH: &str = "m/44'/60'/0'/0";
+/// Most accounts derived at once; each costs about 0.1 ms.
+const MAX_ACCOUNTS: u32 = 10_000;
+
+/// Why no accounts come out of a mnemonic.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountsError {
+    #[error("mnemonic: {0}")]
+    Mnemonic(#[from] bip39::Error),
+    #[error("mnemonic: {0}")]
+    Derivation(#[from] bip32::Error),
+    #[error("count: {0} accounts, at most {MAX_ACCOUNTS}")]
+    TooMany(u32),
+}
+
+/// A key and its address.
+pub struct DerivedAccount {
+    pub address: Address,
+    pub key: [u8; 32],
+}
+
+/// The first `count` accounts of an English BIP-39 mnemonic without passphrase, at m/44'/60'/0'/0/i (BIP-32).
+pub fn derive(mnemonic: &str, count: u32) -> Result<Vec<DerivedAccount>, AccountsError> {
+    if count > MAX_ACCOUNTS {
+        return Err(AccountsError::TooMany(count));
+    }
+    let seed = Mnemonic::parse_in(Language::English, mnemonic)?.to_seed("");
+    let path: DerivationPath = PARENT_PATH.parse()?;
+    let parent = XPrv::derive_from_path(seed, &path)?;
+    (0..count)
+        .map(|index| {
+            let child = parent.derive_child(ChildNumber::new(index, false)?)?;
+            let public = child.private_key().verifying_key().to_encoded_point(false);
+            // The first byte says that the point is not compressed.
+            let hash = keccak256(&public.as_bytes()[1..]);
+            Ok(DerivedAccount { address: Address::from_slice(&hash[12..]), key: child.to_bytes() })
+        })
+        .collect()
+}
+
+/// The first `count` accounts of `mnemonic` as (address, private key) in hex, the address with its EIP-55
+/// checksum: English BIP-39 words, no passphrase, path m/44'/60'/0'/0/i.
+///
+/// Raises ValueError if the words are not a valid mnemonic or `count` is over 10,000.
+#[pyfunction]
+pub fn derive_accounts(py: Python<'_>, mnemonic: &str, count: u32) -> PyResult<Vec<(String, String)>> {
+    let accounts = py.detach(|| derive(mnemonic, count))?;
+    Ok(accounts
+        .iter()
+        .map(|account| (account.address.to_checksum(None), hex::encode_prefixed(account.key)))
+        .collect())
+}

@@ -1,0 +1,83 @@
+//! Import and export of chains, with progress and Ctrl-C.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use foreseal_journal::RealDisk;
+use foreseal_node::{NodeError, Progress, Report, Settings, Summary, export_chain, import_chain};
+use pyo3::prelude::*;
+
+use crate::errors::CoreError;
+use crate::input::Input;
+use crate::log;
+use crate::settings::PySettings;
+
+/// Time between two looks at Python: for its progress and its signals.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Blocks executed or written, blocks that the chain already had, number and 0x hash of its newest sealed block.
+type PySummary = (u64, u64, u64, String);
+
+/// Executes every block of the file `path` (RLP blocks, one after the other) on the chain that `settings` names,
+/// checking every root, and journals it. `progress` is called as progress(block number, blocks done, bytes read)
+/// about ten times a second. Returns (blocks imported, blocks known before, head's number, head's hash).
+///
+/// Raises NodeError: kind "block" at the first bad one, naming it and what differed; the blocks before it stay.
+/// What `progress` raises, and Ctrl-C, ends the import after the block in hand.
+#[pyfunction]
+pub fn run_import(
+    py: Python<'_>,
+    settings: Input<'_>,
+    path: PathBuf,
+    progress: Bound<'_, PyAny>,
+) -> PyResult<PySummary> {
+    run(py, &settings, progress.unbind(), |settings, report| {
+        import_chain(settings, Arc::new(RealDisk), &path, report)
+    })
+}
+
+/// Writes the sealed blocks after genesis to the file `path`, as RLP, one after the other. `progress` and result
+/// are those of `run_import`.
+///
+/// Raises NodeError.
+#[pyfunction]
+pub fn run_export(
+    py: Python<'_>,
+    settings: Input<'_>,
+    path: PathBuf,
+    progress: Bound<'_, PyAny>,
+) -> PyResult<PySummary> {
+    run(py, &settings, progress.unbind(), |settings, report| {
+        export_chain(settings, Arc::new(RealDisk), &path, report)
+    })
+}
+
+fn run(
+    py: Python<'_>,
+    settings: &[u8],
+    progress: Py<PyAny>,
+    work: impl FnOnce(&Settings, Report<'_>) -> Result<Summary, NodeError> + Send,
+) -> PyResult<PySummary> {
+    let mut ended: PyResult<()> = Ok(());
+    let result = py.detach(|| {
+        let settings = PySettings::parse(settings)?;
+        log::install(settings.log.as_deref())?;
+        let mut looked = Instant::now();
+        let mut report = |now: Progress| {
+            if looked.elapsed() < LOOK_EVERY {
+                return true;
+            }
+            looked = Instant::now();
+            ended = Python::attach(|py| {
+                progress.call1(py, (now.block, now.done, now.bytes))?;
+                py.check_signals()
+            });
+            ended.is_ok()
+        };
+        work(&settings.node()?, &mut report).map_err(CoreError::from)
+    });
+    ended?;
+    let summary = result?;
+    Ok((summary.blocks, summary.known, summary.head, summary.hash.to_string()))
+}

@@ -1,0 +1,124 @@
+//! How errors reach Python: the one place with the tables from Rust errors to exceptions.
+
+use std::io;
+
+use foreseal_conformance::RunError;
+use foreseal_journal::{JournalError, LockError, OfflineError};
+use foreseal_node::NodeError;
+use foreseal_rpc::RpcError;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::accounts::AccountsError;
+use crate::settings::SettingsError;
+
+/// The exception classes of `foreseal.errors`.
+mod classes {
+    pyo3::import_exception!(foreseal.errors, NodeError);
+    pyo3::import_exception!(foreseal.errors, RpcError);
+}
+
+/// Why a node cannot be opened or a command on a data directory failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CoreError {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Offline(#[from] OfflineError),
+    #[error(transparent)]
+    Vectors(#[from] RunError),
+    #[error("cannot write the answer: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot start the core threads: {0}")]
+    Threads(#[from] io::Error),
+}
+
+impl From<AccountsError> for PyErr {
+    fn from(error: AccountsError) -> Self {
+        match error {
+            AccountsError::Mnemonic(_) | AccountsError::Derivation(_) | AccountsError::TooMany(_) => {
+                PyValueError::new_err(error.to_string())
+            }
+        }
+    }
+}
+
+/// The exception for an error of a method.
+pub fn rpc_error(error: RpcError) -> PyErr {
+    classes::RpcError::new_err((error.code, error.message, Data(error.data)))
+}
+
+/// The `data` of an error: JSON bytes or None.
+struct Data(Option<Vec<u8>>);
+
+impl<'py> IntoPyObject<'py> for Data {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = std::convert::Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Self::Error> {
+        Ok(self.0.map_or_else(|| py.None().into_bound(py), |json| PyBytes::new(py, &json).into_any()))
+    }
+}
+
+impl From<CoreError> for PyErr {
+    fn from(error: CoreError) -> Self {
+        let kind = match &error {
+            CoreError::Settings(error) => settings_kind(error),
+            CoreError::Node(error) => node_kind(error),
+            CoreError::Journal(error) => journal_kind(error),
+            CoreError::Offline(OfflineError::Missing(_)) => "journal",
+            CoreError::Offline(OfflineError::Lock(error)) => lock_kind(error),
+            CoreError::Vectors(_) | CoreError::Json(_) | CoreError::Threads(_) => "io",
+        };
+        classes::NodeError::new_err((kind, error.to_string()))
+    }
+}
+
+fn settings_kind(error: &SettingsError) -> &'static str {
+    match error {
+        SettingsError::Json(_)
+        | SettingsError::Accounts(_)
+        | SettingsError::BlockTime(_)
+        | SettingsError::NoThreads
+        | SettingsError::Fork(_)
+        | SettingsError::LogLevel(_) => "settings",
+        SettingsError::GenesisFile { .. } | SettingsError::Genesis { .. } => "genesis",
+    }
+}
+
+fn node_kind(error: &NodeError) -> &'static str {
+    match error {
+        NodeError::InUse(error) => lock_kind(error),
+        NodeError::Settings(_) => "settings",
+        NodeError::Genesis(_) | NodeError::NoGenesis { .. } | NodeError::OtherGenesis { .. } => "genesis",
+        NodeError::Io { .. } => "io",
+        NodeError::Journal(error) => journal_kind(error),
+        NodeError::Replay(_) => "replay",
+        NodeError::Chain(_) => "block",
+        NodeError::Build(_) | NodeError::Production(_) => "production",
+    }
+}
+
+fn journal_kind(error: &JournalError) -> &'static str {
+    match error {
+        JournalError::Corrupt { .. } | JournalError::Record { .. } => "corrupt",
+        JournalError::WrongChain { .. } | JournalError::NewerFormat { .. } => "journal",
+        JournalError::Io { .. }
+        | JournalError::ShortWrite { .. }
+        | JournalError::Poisoned { .. }
+        | JournalError::TooLarge { .. } => "io",
+    }
+}
+
+fn lock_kind(error: &LockError) -> &'static str {
+    match error {
+        LockError::DataDirInUse { .. } => "in-use",
+        LockError::Io { .. } => "io",
+    }
+}

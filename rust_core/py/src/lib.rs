@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+#![allow(clippy::needless_pass_by_value)] // pyo3 hands arguments over by value
+
+mod accounts;
+mod chain_files;
+mod codec;
+mod completions;
+mod errors;
+mod input;
+mod journal;
+mod log;
+mod node;
+mod settings;
+mod vectors;
+mod workers;
+
+/// Native part of foreseal. Use the typed modules above it (`foreseal.codec`, `foreseal.server`).
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::accounts::derive_accounts;
+    #[pymodule_export]
+    use crate::chain_files::{run_export, run_import};
+    #[pymodule_export]
+    use crate::codec::bloom::{bloom_contains, bloom_contains_batch, logs_bloom, logs_bloom_batch};
+    #[pymodule_export]
+    use crate::codec::keccak::{keccak, keccak_batch};
+    #[pymodule_export]
+    use crate::codec::rlp::{rlp_decode, rlp_decode_batch, rlp_encode, rlp_encode_batch};
+    #[pymodule_export]
+    use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
+    #[pymodule_export]
+    use crate::journal::{journal_check, journal_repair};
+    #[pymodule_export]
+    use crate::node::{PyNode, PyView};
+    #[pymodule_export]
+    use crate::vectors::{blocktest, statetest};
+}

@@ -1,0 +1,187 @@
+//! The node, as Python holds it.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_journal::RealDisk;
+use foreseal_node::{Node, Surroundings, SystemClock, View};
+use foreseal_rpc::{Api, Cost, Error, RpcError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::completions::{Completions, Outcome};
+use crate::errors::{CoreError, rpc_error};
+use crate::input::Input;
+use crate::log;
+use crate::settings::PySettings;
+use crate::workers::Workers;
+
+/// What answers calls, shared by the node and the views taken from it.
+struct Core {
+    api: Arc<Api>,
+    workers: Workers,
+    completions: Arc<Completions>,
+}
+
+impl Core {
+    /// Answers at once, or hands the call to a core thread and gives `None`.
+    fn call(
+        &self,
+        view: Option<&Arc<View>>,
+        method: &str,
+        params: &[u8],
+        ticket: u64,
+    ) -> Result<Option<Vec<u8>>, RpcError> {
+        let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
+        match row.cost {
+            Cost::Inline => self.api.run(view, row, params).map(Some),
+            Cost::Threaded => {
+                // Not the core itself: the last reference to it must not end on one of its own threads.
+                let (api, view, params) = (self.api.clone(), view.cloned(), params.to_vec());
+                self.workers.submit(ticket, Box::new(move || api.run(view.as_ref(), row, &params)))?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn answer(py: Python<'_>, result: Result<Option<Vec<u8>>, RpcError>) -> PyResult<Option<Bound<'_, PyBytes>>> {
+    Ok(result.map_err(rpc_error)?.map(|json| PyBytes::new(py, &json)))
+}
+
+/// A node: the chain of one data directory, its pool, and the thread that writes it.
+///
+/// `settings` is a JSON object: `datadir`, `chain` ({"kind": "stored"}, {"kind": "file", "path"} or {"kind":
+/// "dev", "chain_id", "mnemonic", "accounts", "balance" in wei, "gas_limit"}), `block_time` and `step` in ms,
+/// `gas_limit`, `fee_recipient`, `extra_data`, `produce`, `limits`, `threads`, `queue`, `log`. The data directory
+/// is locked at once; nothing else happens before `start`.
+///
+/// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if those
+/// cannot be used.
+#[pyclass(name = "Node", module = "foreseal._core", frozen)]
+pub struct PyNode(Arc<Core>);
+
+#[pymethods]
+impl PyNode {
+    #[new]
+    fn new(py: Python<'_>, settings: Input<'_>) -> PyResult<Self> {
+        let settings: &[u8] = &settings;
+        let core = py.detach(|| open(settings))?;
+        Ok(Self(Arc::new(core)))
+    }
+
+    /// Starts the writing thread, which replays the journal and then produces. Returns at once.
+    fn start(&self) {
+        self.0.api.node().start();
+    }
+
+    /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes, or None if a core
+    /// thread will answer, and then `drain` gives the outcome under `ticket`.
+    ///
+    /// Raises RpcError.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        params: Input<'_>,
+        ticket: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let view = self.0.api.node().view();
+        answer(py, self.0.call(view.as_ref(), method, &params, ticket))
+    }
+
+    /// The newest view, to answer several calls from.
+    fn view(&self) -> PyView {
+        PyView { core: self.0.clone(), view: self.0.api.node().view() }
+    }
+
+    /// A descriptor that is readable while `drain` has something; valid as long as the node.
+    fn event_fd(&self) -> RawFd {
+        self.0.completions.descriptor()
+    }
+
+    /// What core threads have finished: (ticket, JSON bytes or RpcError) pairs, oldest first.
+    fn drain<'py>(&self, py: Python<'py>) -> Vec<(u64, Bound<'py, PyAny>)> {
+        let object = |outcome: Outcome| match outcome {
+            Ok(json) => PyBytes::new(py, &json).into_any(),
+            Err(error) => rpc_error(error).into_value(py).into_bound(py).into_any(),
+        };
+        self.0.completions.drain().into_iter().map(|(ticket, outcome)| (ticket, object(outcome))).collect()
+    }
+
+    /// Block number and step index of the newest view, and ms since the last tick. (0, 0) while it starts.
+    fn freshness(&self) -> (u64, u64, u64) {
+        let node = self.0.api.node();
+        let age = u64::try_from(node.age().as_millis()).unwrap_or(u64::MAX);
+        node.view().map_or((0, 0, age), |view| (view.pending().number(), view.pending_index(), age))
+    }
+
+    /// Whether the node can be relied on, and if not, why: production ended, or its last tick is too old.
+    fn health(&self) -> (bool, String) {
+        let node = self.0.api.node();
+        verdict(node.status().healthy(node.tick_limit()))
+    }
+
+    /// As `health`, and the journal is replayed.
+    fn ready(&self) -> (bool, String) {
+        let node = self.0.api.node();
+        verdict(node.status().ready(node.tick_limit()))
+    }
+
+    /// The answer of `foreseal_status`, JSON. Raises RpcError.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let view = self.0.api.node().view();
+        let json = self.0.api.call(view.as_ref(), "foreseal_status", b"[]").map_err(rpc_error)?;
+        Ok(PyBytes::new(py, &json))
+    }
+
+    /// Ends production, saves the pool and closes the journal. Calls that wait for a core thread are refused with
+    /// -32002, running ones finish. Blocks until all that is done; a second call does nothing.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.0.workers.stop();
+            self.0.api.node().stop();
+        });
+    }
+}
+
+/// The chain at one moment. Everything asked of it is answered from there (what reads the pool excepted).
+#[pyclass(name = "View", module = "foreseal._core", frozen)]
+pub struct PyView {
+    core: Arc<Core>,
+    /// `None` if it was taken while the node started.
+    view: Option<Arc<View>>,
+}
+
+#[pymethods]
+impl PyView {
+    /// As `Node.call`, from this view.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        params: Input<'_>,
+        ticket: u64,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        answer(py, self.core.call(self.view.as_ref(), method, &params, ticket))
+    }
+}
+
+fn open(settings: &[u8]) -> Result<Core, CoreError> {
+    let settings = PySettings::parse(settings)?;
+    log::install(settings.log.as_deref())?;
+    let surroundings = Surroundings {
+        clock: Arc::new(SystemClock::default()),
+        randomness: Box::new(|| B256::from(rand::random::<[u8; 32]>())),
+        disk: Arc::new(RealDisk),
+    };
+    let node = Arc::new(Node::open(settings.node()?, surroundings)?);
+    let completions = Arc::new(Completions::new()?);
+    let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
+    Ok(Core { api: Arc::new(Api::new(node, settings.limits())), workers, completions })
+}
+
+fn verdict(result: Result<(), String>) -> (bool, String) {
+    result.map_or_else(|reason| (false, reason), |()| (true, "ok".to_owned()))
+}

@@ -1,0 +1,174 @@
+//! Settings, as the edge sends them: one JSON object.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use alloy_primitives::{Address, Bytes, U256};
+use foreseal_node::{Production, Settings};
+use foreseal_rpc::Limits;
+use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
+use serde::Deserialize;
+
+use crate::accounts::{self, AccountsError};
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("settings: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("genesis {}: {error}", path.display())]
+    GenesisFile { path: PathBuf, error: std::io::Error },
+    #[error("genesis {}: {error}", path.display())]
+    Genesis { path: PathBuf, error: GenesisError },
+    #[error(transparent)]
+    Accounts(#[from] AccountsError),
+    #[error("settings: threads must be at least 1")]
+    NoThreads,
+    #[error("block time must be a whole number of seconds, not {0}ms")]
+    BlockTime(u64),
+    #[error("no fork is called {0}: write it as the vectors do, such as Cancun")]
+    Fork(String),
+    #[error("log level must be one of off, error, warn, info, debug, trace, not {0}")]
+    LogLevel(String),
+}
+
+/// Everything that Python may set. What is left out has its default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PySettings {
+    datadir: PathBuf,
+    #[serde(default)]
+    chain: ChainSource,
+    /// Milliseconds.
+    block_time: Option<u64>,
+    /// Milliseconds.
+    step: Option<u64>,
+    gas_limit: Option<u64>,
+    fee_recipient: Option<Address>,
+    extra_data: Option<Bytes>,
+    #[serde(default = "yes")]
+    produce: bool,
+    #[serde(default)]
+    limits: PyLimits,
+    /// Core threads, for calls too long for the event loop.
+    #[serde(default = "threads")]
+    pub threads: usize,
+    /// Most calls that wait for a core thread.
+    #[serde(default = "queue")]
+    pub queue: usize,
+    /// Log level; the environment variable FORESEAL_LOG has precedence.
+    pub log: Option<String>,
+}
+
+/// Which chain it is.
+#[derive(Default, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+enum ChainSource {
+    /// The one that the data directory holds.
+    #[default]
+    Stored,
+    /// A genesis file in geth's format.
+    File { path: PathBuf },
+    /// The development chain.
+    Dev {
+        chain_id: u64,
+        mnemonic: String,
+        accounts: u32,
+        /// Wei of each account.
+        balance: U256,
+        gas_limit: Option<u64>,
+    },
+}
+
+/// Limits of single requests; see `foreseal_rpc::Limits`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PyLimits {
+    log_blocks: Option<u64>,
+    logs: Option<u64>,
+    /// Milliseconds.
+    log_time: Option<u64>,
+    call_gas: Option<u64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn threads() -> usize {
+    2
+}
+
+fn queue() -> usize {
+    1024
+}
+
+impl PySettings {
+    /// Reads the JSON object.
+    pub fn parse(json: &[u8]) -> Result<Self, SettingsError> {
+        let settings: Self = serde_json::from_slice(json)?;
+        if settings.threads == 0 {
+            return Err(SettingsError::NoThreads);
+        }
+        Ok(settings)
+    }
+
+    /// Settings of the node. Reads the genesis file, if one is named.
+    pub fn node(&self) -> Result<Settings, SettingsError> {
+        let genesis = match &self.chain {
+            ChainSource::Stored => None,
+            ChainSource::File { path } => Some(read_genesis(path)?),
+            ChainSource::Dev { chain_id, mnemonic, accounts, balance, gas_limit } => {
+                let accounts = accounts::derive(mnemonic, *accounts)?;
+                Some(dev_genesis(&DevGenesis {
+                    chain_id: *chain_id,
+                    gas_limit: gas_limit.unwrap_or(DEV_GAS_LIMIT),
+                    // Not the present: the same settings must make the same chain when they are used again.
+                    timestamp: 0,
+                    accounts: accounts.into_iter().map(|account| account.address).collect(),
+                    balance: *balance,
+                }))
+            }
+        };
+        Ok(Settings {
+            genesis,
+            production: self.production()?,
+            produce: self.produce,
+            ..Settings::new(self.datadir.clone())
+        })
+    }
+
+    fn production(&self) -> Result<Production, SettingsError> {
+        let default = Production::default();
+        let block_time = match self.block_time {
+            None => default.block_time,
+            Some(ms) if ms % 1000 == 0 => ms / 1000,
+            Some(ms) => return Err(SettingsError::BlockTime(ms)),
+        };
+        Ok(Production {
+            block_time,
+            step: self.step.map_or(default.step, Duration::from_millis),
+            beneficiary: self.fee_recipient.unwrap_or(default.beneficiary),
+            gas_limit: self.gas_limit,
+            extra_data: self.extra_data.clone().unwrap_or(default.extra_data),
+        })
+    }
+
+    /// Limits of single requests.
+    pub fn limits(&self) -> Limits {
+        let default = Limits::default();
+        Limits {
+            log_blocks: self.limits.log_blocks.unwrap_or(default.log_blocks),
+            logs: self.limits.logs.unwrap_or(default.logs),
+            log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
+            call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
+        }
+    }
+}
+
+fn read_genesis(path: &Path) -> Result<alloy_genesis::Genesis, SettingsError> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| SettingsError::GenesisFile { path: path.to_owned(), error })?;
+    parse_genesis(&text).map_err(|error| SettingsError::Genesis { path: path.to_owned(), error })
+}

@@ -1,0 +1,117 @@
+//! Core threads: they run the calls that are too long for the event loop.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::{io, thread};
+
+use foreseal_rpc::RpcError;
+use parking_lot::{Condvar, Mutex};
+
+use crate::completions::{Completions, Outcome};
+
+/// Work whose outcome goes back under a ticket.
+type Work = Box<dyn FnOnce() -> Outcome + Send>;
+
+/// Limit exceeded.
+const LIMIT: i64 = -32005;
+/// Resource unavailable (EIP-1474).
+const UNAVAILABLE: i64 = -32002;
+
+/// A few threads and a bounded queue before them.
+pub struct Workers {
+    queue: Arc<Queue>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    capacity: usize,
+}
+
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    completions: Arc<Completions>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(u64, Work)>,
+    stopped: bool,
+}
+
+impl Workers {
+    /// Starts `threads` threads; at most `capacity` calls wait for one of them.
+    pub fn start(threads: usize, capacity: usize, completions: Arc<Completions>) -> io::Result<Self> {
+        let queue = Arc::new(Queue { state: Mutex::default(), changed: Condvar::new(), completions });
+        let workers = Self { queue, threads: Mutex::default(), capacity };
+        for index in 0..threads {
+            let queue = workers.queue.clone();
+            let thread = thread::Builder::new().name(format!("foreseal-core-{index}"));
+            workers.threads.lock().push(thread.spawn(move || queue.run())?);
+        }
+        Ok(workers)
+    }
+
+    /// Hands work over; its outcome is pushed to the completions under `ticket`.
+    pub fn submit(&self, ticket: u64, work: Work) -> Result<(), RpcError> {
+        let mut state = self.queue.state.lock();
+        if state.stopped {
+            return Err(stopping());
+        }
+        if state.waiting.len() >= self.capacity {
+            let data = format!(r#"{{"limit":"queue","max":{}}}"#, self.capacity);
+            let message = "too many calls are waiting".to_owned();
+            return Err(RpcError { code: LIMIT, message, data: Some(data.into_bytes()) });
+        }
+        state.waiting.push_back((ticket, work));
+        self.queue.changed.notify_one();
+        Ok(())
+    }
+
+    /// Refuses what waits, finishes what runs, and ends the threads. Blocks until that is done.
+    pub fn stop(&self) {
+        let waiting = {
+            let mut state = self.queue.state.lock();
+            state.stopped = true;
+            std::mem::take(&mut state.waiting)
+        };
+        self.queue.changed.notify_all();
+        for (ticket, _) in waiting {
+            self.queue.completions.push(ticket, Err(stopping()));
+        }
+        for thread in self.threads.lock().drain(..) {
+            // Methods are run under a guard, so a thread cannot have panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Queue {
+    fn run(&self) {
+        while let Some((ticket, work)) = self.next() {
+            self.completions.push(ticket, work());
+        }
+    }
+
+    /// The next work; `None` when the workers are stopped and everything is done.
+    fn next(&self) -> Option<(u64, Work)> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(next) = state.waiting.pop_front() {
+                return Some(next);
+            }
+            if state.stopped {
+                return None;
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+}
+
+fn stopping() -> RpcError {
+    RpcError { code: UNAVAILABLE, message: "the node is stopping".to_owned(), data: None }
+}

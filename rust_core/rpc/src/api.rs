@@ -1,0 +1,117 @@
+//! The door: a method's name and its parameters in, JSON or an error out.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use foreseal_node::{Node, View};
+use foreseal_types::mutant;
+
+use crate::{Error, Method, RpcError, params::Params, table};
+
+/// What one request may take. Each is a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Blocks in the range of one `eth_getLogs`.
+    pub log_blocks: u64,
+    /// Logs in its answer, unless the range is a single block.
+    pub logs: u64,
+    /// Time for it, unless the range is a single block.
+    pub log_time: Duration,
+    /// Gas of one `eth_call` or estimate.
+    pub call_gas: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { log_blocks: 10_000, logs: 10_000, log_time: Duration::from_secs(5), call_gas: 400_000_000 }
+    }
+}
+
+/// What a method may look at.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    pub(crate) node: &'a Node,
+    view: Option<&'a Arc<View>>,
+    pub(crate) limits: &'a Limits,
+}
+
+impl<'a> Context<'a> {
+    /// The request's one view.
+    pub(crate) fn view(&self) -> Result<&'a Arc<View>, Error> {
+        self.view.ok_or(Error::Starting)
+    }
+
+    /// The newest view, for what reads the pool: the pool is read first, so that a transaction between the two is
+    /// seen in the view.
+    pub(crate) fn newest_view(&self) -> Result<Arc<View>, Error> {
+        self.node.view().ok_or(Error::Starting)
+    }
+}
+
+/// The methods over one node.
+pub struct Api {
+    node: Arc<Node>,
+    limits: Limits,
+}
+
+impl Api {
+    /// Answers for `node` within `limits`.
+    pub fn new(node: Arc<Node>, limits: Limits) -> Self {
+        Self { node, limits }
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Arc<Node> {
+        &self.node
+    }
+
+    /// Calls the method with this name; `params` is a JSON array, `null`, or empty. Everything that a batch asks is
+    /// answered from the one `view` that its caller loaded; `None` while the node starts.
+    pub fn call(&self, view: Option<&Arc<View>>, name: &str, params: &[u8]) -> Result<Vec<u8>, RpcError> {
+        let method = table::method(name).ok_or_else(|| Error::UnknownMethod(name.to_owned()))?;
+        self.run(view, method, params)
+    }
+
+    /// Calls `method`. A panic in it becomes an error: no request ends the process.
+    pub fn run(
+        &self,
+        view: Option<&Arc<View>>,
+        method: &'static Method,
+        params: &[u8],
+    ) -> Result<Vec<u8>, RpcError> {
+        let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
+        let view = newest.as_ref().or(view);
+        let context = Context { node: &self.node, view, limits: &self.limits };
+        let answer = guarded(method.name, || {
+            let mut params = Params::parse(params, method.name, method.arguments)?;
+            (method.run)(&context, &mut params)
+        });
+        answer.map_err(RpcError::from)
+    }
+}
+
+/// Runs `work`; the node's state is behind immutable views and locks that a panic releases.
+fn guarded<T>(method: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<&str>().copied();
+        let reason = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("");
+        tracing::error!(method, reason, "method panicked");
+        Err(Error::Panicked)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_internal_error() {
+        let result: Result<(), Error> = guarded("test", || panic!("on purpose"));
+        let error = RpcError::from(result.unwrap_err());
+        assert_eq!((error.code, error.message.as_str()), (-32603, "internal error"));
+        assert_eq!(guarded("test", || Ok(5)).unwrap(), 5);
+    }
+}

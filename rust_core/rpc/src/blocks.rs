@@ -1,0 +1,79 @@
+//! Blocks and their receipts.
+
+use foreseal_node::{BlockId, Executed, ResolveError, View};
+
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    json::{BlockOfReceipt, write_block, write_list, write_receipt},
+    params::Params,
+};
+
+pub const METHODS: &[Method] = &[
+    Method::threaded(
+        "eth_getBlockByNumber",
+        &[Argument::required("block", Kind::Block), Argument::required("fullTransactions", Kind::Boolean)],
+        get_block_by_number,
+    ),
+    Method::threaded(
+        "eth_getBlockByHash",
+        &[Argument::required("hash", Kind::Hash), Argument::required("fullTransactions", Kind::Boolean)],
+        get_block_by_hash,
+    ),
+    Method::threaded("eth_getBlockReceipts", &[Argument::required("block", Kind::Block)], get_block_receipts),
+];
+
+/// JSON of what does not exist.
+pub const NULL: &[u8] = b"null";
+
+fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (id, full) = (params.required()?, params.required()?);
+    answer(context, id, |_, found| block_json(found, full))
+}
+
+fn get_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let id = BlockId::Hash { hash: params.required()?, require_canonical: false };
+    let full = params.required()?;
+    answer(context, id, |_, found| block_json(found, full))
+}
+
+fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    answer(context, params.required()?, receipts_json)
+}
+
+/// `write`s about the block that `id` names; `null` when there is none.
+fn answer(
+    context: &Context<'_>,
+    id: BlockId,
+    write: impl FnOnce(&View, &Executed) -> Vec<u8>,
+) -> Result<Vec<u8>, Error> {
+    let view = context.view()?;
+    match view.resolve(id) {
+        Ok(found) => Ok(write(view, &found)),
+        Err(ResolveError::NotFound) => Ok(NULL.to_vec()),
+        Err(error @ ResolveError::NotCanonical) => Err(error.into()),
+    }
+}
+
+/// Bytes of a block with hashes, and what each transaction adds; a first guess at the room that an answer needs.
+const BLOCK_ROOM: usize = 2048;
+const HASH_ROOM: usize = 70;
+const TRANSACTION_ROOM: usize = 1024;
+const RECEIPT_ROOM: usize = 1536;
+
+fn block_json(found: &Executed, full: bool) -> Vec<u8> {
+    let each = if full { TRANSACTION_ROOM } else { HASH_ROOM };
+    let mut out = Vec::with_capacity(BLOCK_ROOM + each * found.block.transactions.len());
+    write_block(&mut out, &found.block, full);
+    out
+}
+
+fn receipts_json(view: &View, found: &Executed) -> Vec<u8> {
+    let block = &found.block;
+    let context = BlockOfReceipt::new(view.spec(), block);
+    let mut out = Vec::with_capacity(RECEIPT_ROOM * block.receipts.len() + 2);
+    let rows = (0..).zip(block.transactions.iter().zip(&block.receipts));
+    write_list(&mut out, rows, |out, (index, (transaction, receipt))| {
+        write_receipt(out, &context, index, transaction, receipt);
+    });
+    out
+}

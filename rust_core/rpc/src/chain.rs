@@ -1,0 +1,107 @@
+//! The chain and the node.
+
+#![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
+
+use foreseal_node::{Head, Phase, PoolStart};
+use serde_json::Value;
+
+use crate::{
+    Context, Error, Method,
+    json::{Object, write_quantity},
+    params::Params,
+};
+
+pub const METHODS: &[Method] = &[
+    Method::inline("eth_chainId", &[], chain_id),
+    Method::inline("eth_blockNumber", &[], block_number),
+    Method::inline("eth_syncing", &[], syncing),
+    Method::inline("net_version", &[], net_version),
+    Method::inline("web3_clientVersion", &[], client_version),
+    Method::inline("foreseal_status", &[], status),
+];
+
+fn chain_id(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(quantity(context.node.spec().chain_id()))
+}
+
+fn block_number(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(quantity(context.view()?.latest().number()))
+}
+
+/// A process that writes the chain has nothing to catch up with.
+fn syncing(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(b"false".to_vec())
+}
+
+fn net_version(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(format!("\"{}\"", context.node.spec().chain_id()).into_bytes())
+}
+
+fn client_version(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (version, os, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+    Ok(format!("\"foreseal/v{version}/{os}-{machine}/rust\"").into_bytes())
+}
+
+/// Position of the request's view, age and role of this process; block fields are `null` while the journal is
+/// replayed. Positions are quantities, as elsewhere; times (ms) and the pool's counts are plain numbers, as monitoring
+/// reads them.
+fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let status = context.node.status();
+    let counts = context.node.pool().counts();
+    let mut out = Vec::with_capacity(512);
+    let mut object = Object::open(&mut out);
+    match context.view().ok().map(|view| Head::from(&**view)) {
+        Some(head) => object
+            .quantity("block", head.block)
+            .quantity("index", head.index)
+            .data("hash", head.hash)
+            .quantity("latest", head.latest)
+            .quantity("safe", head.safe)
+            .quantity("finalized", head.finalized),
+        None => ["block", "index", "hash", "latest", "safe", "finalized"]
+            .into_iter()
+            .fold(&mut object, |object, name| object.json(name, "null")),
+    };
+    object
+        .json("age", &status.age.as_millis().to_string())
+        .json("role", "\"sequencer\"")
+        .json("lag", "0")
+        .json("phase", &format!("\"{}\"", phase(&status.phase)))
+        .json("producing", if status.produces { "true" } else { "false" });
+    if let Phase::Failed(reason) = &status.phase {
+        object.json("reason", &Value::from(reason.as_str()).to_string());
+    }
+    Object::open(object.name("pool"))
+        .json("pooled", &counts.pooled.to_string())
+        .json("queued", &counts.queued.to_string())
+        .json("bytes", &counts.bytes.to_string())
+        .json("start", &format!("\"{}\"", pool_start(status.pool_start)))
+        .close();
+    object.close();
+    Ok(out)
+}
+
+fn phase(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Replaying { .. } => "replaying",
+        Phase::Producing => "producing",
+        Phase::Serving => "serving",
+        Phase::Failed(_) => "failed",
+        Phase::Stopped => "stopped",
+    }
+}
+
+/// How the pool began: what was only pooled does not survive a crash.
+fn pool_start(start: PoolStart) -> &'static str {
+    match start {
+        PoolStart::New => "new",
+        PoolStart::Restored(_) => "restored",
+        PoolStart::LostInCrash => "lost in crash",
+    }
+}
+
+fn quantity(value: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(20);
+    write_quantity(&mut out, value);
+    out
+}

@@ -1,0 +1,225 @@
+//! Every way in which a method fails, and the one mapping of them to JSON-RPC errors.
+
+use alloy_primitives::{Bytes, U256};
+use foreseal_evm::{EstimateError, ExecutionError, HaltReason, Rejected};
+use foreseal_node::{ResolveError, SubmitError};
+use foreseal_pool::PoolError;
+use foreseal_state::StateError;
+
+use crate::{
+    json::{Object, write_data},
+    params::ParamsError,
+    revert,
+};
+
+/// Message of a transaction that the sender cannot pay, as the specification words it.
+const INSUFFICIENT_FUNDS: &str = "insufficient funds for gas * price + value";
+
+/// Why a method has no answer.
+#[derive(Debug)]
+pub enum Error {
+    UnknownMethod(String),
+    Params(ParamsError),
+    /// The journal is being replayed: there is no view yet.
+    Starting,
+    Resolve(ResolveError),
+    Range(RangeError),
+    LogLimit(LogLimit),
+    CallReverted(Bytes),
+    CallHalted(HaltReason),
+    Call(ExecutionError),
+    Estimate(EstimateError),
+    Submit(SubmitError),
+    State(StateError),
+    /// A method panicked; the log has the details.
+    Panicked,
+}
+
+/// A range of blocks that holds none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RangeError {
+    #[error("invalid block range params")]
+    Reversed,
+    #[error("block range extends beyond current head block")]
+    BeyondHead,
+}
+
+/// A query for logs that asks for too much, and the range from its start that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLimit {
+    pub kind: LogLimitKind,
+    pub from: u64,
+    pub to: u64,
+}
+
+/// Which limit a query for logs went beyond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLimitKind {
+    Blocks { max: u64 },
+    Logs { max: u64 },
+    Milliseconds { max: u64 },
+}
+
+macro_rules! from {
+    ($($source:ty => $variant:ident),* $(,)?) => {
+        $(impl From<$source> for Error {
+            fn from(error: $source) -> Self {
+                Self::$variant(error)
+            }
+        })*
+    };
+}
+
+from! {
+    ParamsError => Params,
+    ResolveError => Resolve,
+    RangeError => Range,
+    LogLimit => LogLimit,
+    ExecutionError => Call,
+    EstimateError => Estimate,
+    SubmitError => Submit,
+    StateError => State,
+}
+
+/// A JSON-RPC error object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcError {
+    pub code: i64,
+    /// Text, not yet escaped for JSON.
+    pub message: String,
+    /// JSON; `None` leaves the field out.
+    pub data: Option<Vec<u8>>,
+}
+
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const INTERNAL: i64 = -32603;
+const SERVER: i64 = -32000;
+const NOT_FOUND: i64 = -32001;
+const UNAVAILABLE: i64 = -32002;
+const LIMIT: i64 = -32005;
+/// The execution API's code of a reverted `eth_call`.
+const REVERTED: i64 = 3;
+
+impl From<Error> for RpcError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::UnknownMethod(name) => {
+                Self::new(METHOD_NOT_FOUND, format!("the method {name} does not exist"))
+            }
+            Error::Params(error) => Self::new(INVALID_PARAMS, error.to_string()),
+            Error::Starting => Self::new(UNAVAILABLE, SubmitError::Starting.to_string()),
+            Error::Resolve(error @ ResolveError::NotFound) => Self::new(NOT_FOUND, error.to_string()),
+            Error::Resolve(error @ ResolveError::NotCanonical) => Self::new(SERVER, error.to_string()),
+            Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
+            Error::LogLimit(limit) => limit.into(),
+            Error::CallReverted(output) => Self::reverted(REVERTED, revert::message(&output), &output),
+            Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),
+            Error::Call(error) => error.into(),
+            Error::Estimate(error) => error.into(),
+            Error::Submit(SubmitError::Refused(error)) => error.into(),
+            Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_))) => {
+                Self::new(UNAVAILABLE, error.to_string())
+            }
+            Error::State(error) => error.into(),
+            Error::Panicked => Self::new(INTERNAL, "internal error"),
+        }
+    }
+}
+
+impl From<ExecutionError> for RpcError {
+    fn from(error: ExecutionError) -> Self {
+        match error {
+            ExecutionError::Rejected(Rejected::InsufficientFunds { have, needed }) => {
+                Self::insufficient_funds(have, needed)
+            }
+            ExecutionError::Rejected(rejected) => Self::new(SERVER, rejected.to_string()),
+            ExecutionError::State(error) => error.into(),
+            ExecutionError::SystemContract { .. }
+            | ExecutionError::DepositLog
+            | ExecutionError::Environment(_) => Self::new(INTERNAL, error.to_string()),
+        }
+    }
+}
+
+impl From<EstimateError> for RpcError {
+    fn from(error: EstimateError) -> Self {
+        match error {
+            // Exactly this message and always data: clients recognise -32000 only so.
+            EstimateError::Revert { output } => {
+                Self::reverted(SERVER, "execution reverted".to_owned(), &output)
+            }
+            EstimateError::Halt { reason, .. } => Self::new(SERVER, revert::halt_message(&reason)),
+            EstimateError::GasExceedsAllowance { .. } => Self::new(SERVER, error.to_string()),
+            EstimateError::InsufficientFunds { have, needed } => Self::insufficient_funds(have, needed),
+            EstimateError::Execution(error) => error.into(),
+        }
+    }
+}
+
+impl From<PoolError> for RpcError {
+    fn from(error: PoolError) -> Self {
+        if let PoolError::State(error) = error {
+            return error.into();
+        }
+        Self { data: numbers(&error.data()), ..Self::new(SERVER, error.message()) }
+    }
+}
+
+impl From<StateError> for RpcError {
+    fn from(error: StateError) -> Self {
+        Self::new(INTERNAL, error.to_string())
+    }
+}
+
+impl From<LogLimit> for RpcError {
+    fn from(limit: LogLimit) -> Self {
+        let (name, max, unit) = match limit.kind {
+            LogLimitKind::Blocks { max } => ("blocks", max, "blocks"),
+            LogLimitKind::Logs { max } => ("logs", max, "logs"),
+            LogLimitKind::Milliseconds { max } => ("milliseconds", max, "ms"),
+        };
+        let message =
+            format!("query exceeds the limit of {max} {unit}; data names a range that can be asked for");
+        let mut data = Vec::new();
+        Object::open(&mut data)
+            .json("limit", &format!("\"{name}\""))
+            .json("max", &max.to_string())
+            .quantity("fromBlock", limit.from)
+            .quantity("toBlock", limit.to)
+            .close();
+        Self { data: Some(data), ..Self::new(LIMIT, message) }
+    }
+}
+
+impl RpcError {
+    fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    fn reverted(code: i64, message: String, output: &Bytes) -> Self {
+        let mut data = Vec::with_capacity(2 * output.len() + 4);
+        write_data(&mut data, output);
+        Self { code, message, data: Some(data) }
+    }
+
+    /// Of a call or an estimate, not of a submission. Figures in wei; in the message, because web3.py takes any object in
+    /// the data of these methods for a revert.
+    fn insufficient_funds(have: U256, want: U256) -> Self {
+        Self::new(SERVER, format!("{INSUFFICIENT_FUNDS}: have {have} want {want}"))
+    }
+}
+
+/// An object of quantities; `None` when there are none.
+fn numbers(fields: &[(&'static str, U256)]) -> Option<Vec<u8>> {
+    if fields.is_empty() {
+        return None;
+    }
+    let mut data = Vec::new();
+    let mut object = Object::open(&mut data);
+    for (name, value) in fields {
+        object.quantity(name, *value);
+    }
+    object.close();
+    Some(data)
+}

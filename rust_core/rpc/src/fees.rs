@@ -1,0 +1,161 @@
+//! Prices: what to offer now, and what blocks paid.
+
+use alloy_consensus::{Header, Transaction as _};
+use foreseal_node::{Executed, View};
+use foreseal_types::{Block, ChainSpec};
+
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    json::{Object, write_list, write_quantity},
+    params::{Params, Percentiles},
+};
+
+pub const METHODS: &[Method] = &[
+    Method::inline("eth_gasPrice", &[], gas_price),
+    Method::inline("eth_maxPriorityFeePerGas", &[], max_priority_fee_per_gas),
+    Method::threaded(
+        "eth_feeHistory",
+        &[
+            Argument::required("blockCount", Kind::Quantity),
+            Argument::required("newestBlock", Kind::Block),
+            Argument::optional("rewardPercentiles", Kind::Percentiles),
+        ],
+        fee_history,
+    ),
+];
+
+/// Tip (wei per gas) that is suggested while blocks have room: order is by tip, so any tip is included.
+const LEAST_TIP: u128 = 1_000_000;
+/// Tip (wei per gas) beyond which nothing is suggested, whatever others pay.
+const GREATEST_TIP: u128 = 500_000_000_000;
+/// Blocks that one fee history covers.
+const MAX_HISTORY: u64 = 1024;
+
+/// The base fee of the block being built and the suggested tip.
+fn gas_price(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let view = context.view()?;
+    let base_fee = view.pending().block.header.base_fee_per_gas.unwrap_or(0);
+    Ok(quantity(suggested_tip(view).saturating_add(u128::from(base_fee))))
+}
+
+fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(quantity(suggested_tip(context.view()?)))
+}
+
+/// The least tip while there is room; a tenth above the median of a block that is nearly full.
+fn suggested_tip(view: &View) -> u128 {
+    let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
+        let header = &block.header;
+        u128::from(header.gas_used) * 10 >= u128::from(header.gas_limit) * 9 && !block.transactions.is_empty()
+    });
+    let Some(block) = full else { return LEAST_TIP };
+    let median = rewards(block, &[50.0]).first().copied().unwrap_or(0);
+    median.saturating_add(median / 10).clamp(LEAST_TIP, GREATEST_TIP)
+}
+
+fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (count, newest): (u64, _) = (params.required()?, params.required()?);
+    let percentiles: Option<Percentiles> = params.optional()?;
+    let view = context.view()?;
+    let newest = view.resolve(newest)?;
+    let count = count.min(MAX_HISTORY).min(newest.number().saturating_add(1));
+    let oldest = (newest.number() + 1).saturating_sub(count);
+    let older = (oldest..newest.number()).filter_map(|number| view.sealed(number).map(AsRef::as_ref));
+    let blocks: Vec<&Executed> = older.chain((count > 0).then_some(newest.as_ref())).collect();
+    let mut out = Vec::new();
+    write_history(&mut out, view.spec(), oldest, &blocks, percentiles.as_ref());
+    Ok(out)
+}
+
+fn write_history(
+    out: &mut Vec<u8>,
+    spec: &ChainSpec,
+    oldest: u64,
+    blocks: &[&Executed],
+    percentiles: Option<&Percentiles>,
+) {
+    let headers = || blocks.iter().map(|found| &found.block.header);
+    let next = headers().next_back().map(|header| next_fees(spec, header));
+    let base_fees = headers().map(|header| header.base_fee_per_gas.unwrap_or(0));
+    let blob_fees = headers().map(|header| spec.blob_base_fee(header).unwrap_or(0));
+    let mut object = Object::open(out);
+    object
+        .quantity("oldestBlock", oldest)
+        .list("baseFeePerGas", base_fees.chain(next.map(|next| next.base_fee)), write_quantity)
+        .list("gasUsedRatio", headers().map(|h| ratio(h.gas_used, h.gas_limit)), write_number)
+        .list("baseFeePerBlobGas", blob_fees.chain(next.map(|next| next.blob_fee)), write_quantity)
+        .list("blobGasUsedRatio", headers().map(|header| blob_ratio(spec, header)), write_number);
+    if let Some(Percentiles(percentiles)) = percentiles {
+        object.list("reward", blocks, |out, found| {
+            write_list(out, rewards(&found.block, percentiles), write_quantity);
+        });
+    }
+    object.close();
+}
+
+/// Prices of the block after another (wei per gas, wei per blob gas).
+#[derive(Clone, Copy)]
+struct NextFees {
+    base_fee: u64,
+    blob_fee: u128,
+}
+
+/// Depends on the header alone, so that a block answers the same before and after it is sealed.
+fn next_fees(spec: &ChainSpec, header: &Header) -> NextFees {
+    let excess_blob_gas = spec.excess_blob_gas_after(header, header.timestamp);
+    let next = Header { timestamp: header.timestamp, excess_blob_gas, ..Header::default() };
+    NextFees {
+        base_fee: spec.produced_base_fee(header).unwrap_or(0),
+        blob_fee: spec.blob_base_fee(&next).unwrap_or(0),
+    }
+}
+
+/// The tips (wei per gas) at `percentiles` of the block's gas, ascending; zeros for an empty block.
+fn rewards(block: &Block, percentiles: &[f64]) -> Vec<u128> {
+    let base_fee = block.header.base_fee_per_gas.unwrap_or(0);
+    let paid = block.transactions.iter().zip(&block.receipts).map(|(transaction, receipt)| {
+        let tip = transaction.envelope().effective_tip_per_gas(base_fee).unwrap_or(0);
+        (tip, receipt.gas_used)
+    });
+    let mut paid: Vec<(u128, u64)> = paid.collect();
+    paid.sort_unstable();
+    let mut rows = paid.into_iter();
+    let mut current = rows.next().unwrap_or_default();
+    let mut gas = current.1;
+    let at = |percentile: &f64| {
+        let threshold = as_f64(block.header.gas_used) * percentile / 100.0;
+        while as_f64(gas) < threshold {
+            let Some(next) = rows.next() else { break };
+            current = next;
+            gas = gas.saturating_add(next.1);
+        }
+        current.0
+    };
+    percentiles.iter().map(at).collect()
+}
+
+fn blob_ratio(spec: &ChainSpec, header: &Header) -> f64 {
+    let most = spec.blob_params(header.timestamp).map_or(0, |params| params.max_blob_gas_per_block());
+    ratio(header.blob_gas_used.unwrap_or(0), most)
+}
+
+fn ratio(used: u64, limit: u64) -> f64 {
+    if limit == 0 { 0.0 } else { as_f64(used) / as_f64(limit) }
+}
+
+/// Gas as a float; block gas is far below the 2^53 where that would lose digits.
+#[allow(clippy::cast_precision_loss)]
+fn as_f64(gas: u64) -> f64 {
+    gas as f64
+}
+
+/// A ratio between 0 and 1; Rust writes such a float without an exponent.
+fn write_number(out: &mut Vec<u8>, number: f64) {
+    out.extend_from_slice(number.to_string().as_bytes());
+}
+
+fn quantity(value: u128) -> Vec<u8> {
+    let mut out = Vec::with_capacity(40);
+    write_quantity(&mut out, value);
+    out
+}

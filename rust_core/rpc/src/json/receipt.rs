@@ -1,0 +1,60 @@
+//! Receipts.
+
+use alloy_consensus::{Eip658Value, Header, Transaction as _};
+use alloy_primitives::B256;
+use foreseal_types::{Block, ChainSpec, Receipt, Transaction};
+
+use super::{Object, write_log};
+
+/// What receipts and logs show of their block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockOfReceipt<'a> {
+    pub header: &'a Header,
+    pub hash: &'a B256,
+    /// Wei per blob gas in the block; `None` before Cancun.
+    pub blob_base_fee: Option<u128>,
+}
+
+impl<'a> BlockOfReceipt<'a> {
+    /// `block` under the rules of `spec`.
+    pub fn new(spec: &ChainSpec, block: &'a Block) -> Self {
+        Self { header: &block.header, hash: &block.hash, blob_base_fee: spec.blob_base_fee(&block.header) }
+    }
+}
+
+/// The receipt of `transaction`, the one at `index` in `block`.
+pub fn write_receipt(
+    out: &mut Vec<u8>,
+    block: &BlockOfReceipt<'_>,
+    index: u64,
+    transaction: &Transaction,
+    receipt: &Receipt,
+) {
+    let envelope = transaction.envelope();
+    let hash = transaction.hash();
+    let mut object = Object::open(out);
+    object
+        .data("blockHash", block.hash)
+        .quantity("blockNumber", block.header.number)
+        .data("transactionHash", hash)
+        .quantity("transactionIndex", index)
+        .quantity("type", u64::from(receipt.kind))
+        .data("from", transaction.sender())
+        .nullable_data("to", envelope.to())
+        .nullable_data("contractAddress", receipt.contract_address)
+        .quantity("gasUsed", receipt.gas_used)
+        .quantity("cumulativeGasUsed", receipt.cumulative_gas_used)
+        .quantity("effectiveGasPrice", transaction.effective_gas_price(block.header.base_fee_per_gas));
+    if let Some(blob_gas) = envelope.blob_gas_used() {
+        object.quantity("blobGasUsed", blob_gas).optional_quantity("blobGasPrice", block.blob_base_fee);
+    }
+    match &receipt.status {
+        Eip658Value::Eip658(ok) => object.json("status", if *ok { "\"0x1\"" } else { "\"0x0\"" }),
+        Eip658Value::PostState(root) => object.data("root", root),
+    };
+    let numbered = (receipt.first_log_index..).zip(&receipt.logs);
+    object
+        .data("logsBloom", receipt.bloom)
+        .list("logs", numbered, |out, (log_index, log)| write_log(out, block, (&hash, index), log_index, log))
+        .close();
+}

@@ -1,0 +1,109 @@
+//! Transactions, each kind with exactly the fields that the execution API gives it.
+
+use alloy_consensus::{Header, Transaction as _};
+use alloy_eips::{Typed2718, eip7702::SignedAuthorization};
+use alloy_primitives::{B256, U256};
+use foreseal_types::{Block, Envelope, Transaction};
+
+use super::{Object, write_data};
+
+/// Where a transaction is; a pooled one is nowhere yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Inclusion<'a> {
+    pub header: &'a Header,
+    pub block_hash: &'a B256,
+    /// Position in the block.
+    pub index: u64,
+}
+
+impl<'a> Inclusion<'a> {
+    /// The transaction at `index` of `block`.
+    pub fn new(block: &'a Block, index: u64) -> Self {
+        Self { header: &block.header, block_hash: &block.hash, index }
+    }
+}
+
+/// A transaction; without `inclusion` its block fields are `null` and `gasPrice` is the most it may pay.
+pub fn write_transaction(out: &mut Vec<u8>, transaction: &Transaction, inclusion: Option<Inclusion<'_>>) {
+    let envelope = transaction.envelope();
+    let mut object = Object::open(out);
+    match inclusion {
+        Some(at) => object
+            .data("blockHash", at.block_hash)
+            .quantity("blockNumber", at.header.number)
+            .quantity("blockTimestamp", at.header.timestamp)
+            .quantity("transactionIndex", at.index),
+        None => object
+            .json("blockHash", "null")
+            .json("blockNumber", "null")
+            .json("blockTimestamp", "null")
+            .json("transactionIndex", "null"),
+    };
+    let gas_price = match inclusion {
+        Some(at) => transaction.effective_gas_price(at.header.base_fee_per_gas),
+        None => envelope.max_fee_per_gas(),
+    };
+    object
+        .data("hash", transaction.hash())
+        .quantity("type", u64::from(envelope.ty()))
+        .optional_quantity("chainId", envelope.chain_id())
+        .quantity("nonce", envelope.nonce())
+        .data("from", transaction.sender())
+        .nullable_data("to", envelope.to())
+        .quantity("value", envelope.value())
+        .data("input", envelope.input())
+        .quantity("gas", envelope.gas_limit())
+        .quantity("gasPrice", gas_price);
+    write_typed_fields(&mut object, envelope);
+    write_signature(&mut object, envelope);
+    object.close();
+}
+
+/// The fields that only typed transactions have.
+fn write_typed_fields(object: &mut Object<'_>, envelope: &Envelope) {
+    if envelope.is_dynamic_fee() {
+        object
+            .quantity("maxFeePerGas", envelope.max_fee_per_gas())
+            .optional_quantity("maxPriorityFeePerGas", envelope.max_priority_fee_per_gas());
+    }
+    if let Some(list) = envelope.access_list() {
+        object.list("accessList", list.iter(), |out, item| {
+            Object::open(out)
+                .data("address", item.address)
+                .list("storageKeys", &item.storage_keys, |out, key| write_data(out, key.as_slice()))
+                .close();
+        });
+    }
+    object.optional_quantity("maxFeePerBlobGas", envelope.max_fee_per_blob_gas());
+    if let Some(hashes) = envelope.blob_versioned_hashes() {
+        object.list("blobVersionedHashes", hashes, |out, hash| write_data(out, hash.as_slice()));
+    }
+    if let Some(list) = envelope.authorization_list() {
+        object.list("authorizationList", list, write_authorization);
+    }
+}
+
+fn write_authorization(out: &mut Vec<u8>, authorization: &SignedAuthorization) {
+    Object::open(out)
+        .quantity("chainId", authorization.chain_id)
+        .data("address", authorization.address)
+        .quantity("nonce", authorization.nonce)
+        .quantity("yParity", u64::from(authorization.y_parity()))
+        .quantity("r", authorization.r())
+        .quantity("s", authorization.s())
+        .close();
+}
+
+/// `v` of a legacy transaction carries the chain id (EIP-155); typed ones have their parity under both names.
+fn write_signature(object: &mut Object<'_>, envelope: &Envelope) {
+    let signature = envelope.signature();
+    let parity = u64::from(signature.v());
+    if envelope.is_legacy() {
+        let offset = envelope.chain_id().map_or(27, |id| u128::from(id) * 2 + 35);
+        object.quantity("v", offset + u128::from(parity));
+    } else {
+        object.quantity("v", parity).quantity("yParity", parity);
+    }
+    let (r, s): (U256, U256) = (signature.r(), signature.s());
+    object.quantity("r", r).quantity("s", s);
+}

@@ -1,0 +1,131 @@
+//! The filter object of `eth_getLogs`.
+
+use alloy_primitives::{Address, B256};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Invalid, Param, Reason, hex,
+    value::{field, list, object, text},
+};
+
+/// Addresses, and topics at one position, that a filter may name.
+const MAX_ALTERNATIVES: usize = 1000;
+/// Topics of a log.
+const MAX_TOPICS: usize = 4;
+
+/// A block tag without hashes: a number, or one of the five names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    Number(u64),
+    Latest,
+    Pending,
+    Safe,
+    Finalized,
+    Earliest,
+}
+
+impl Tag {
+    /// Reads a tag. A string that is neither a name nor starts like a number is an unknown tag.
+    pub fn from_text(text: &str) -> Result<Self, Reason> {
+        Ok(match text {
+            "latest" => Self::Latest,
+            "pending" => Self::Pending,
+            "safe" => Self::Safe,
+            "finalized" => Self::Finalized,
+            "earliest" => Self::Earliest,
+            _ if text.starts_with(|c: char| c.is_ascii_digit()) => {
+                Self::Number(hex::quantity(text, 64)?.saturating_to())
+            }
+            _ => return Err(Reason::UnknownTag),
+        })
+    }
+}
+
+impl Param<'_> for Tag {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        Ok(Self::from_text(&text(raw)?)?)
+    }
+}
+
+/// Which blocks a filter covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockSelection {
+    Hash(B256),
+    Range { from: Tag, to: Tag },
+}
+
+/// What `eth_getLogs` looks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    pub blocks: BlockSelection,
+    /// Any of these; empty for any address.
+    pub addresses: Vec<Address>,
+    /// By position: any of these; empty for any topic. A log with fewer topics than positions never matches.
+    pub topics: Vec<Vec<B256>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct Fields<'a> {
+    from_block: Option<&'a RawValue>,
+    to_block: Option<&'a RawValue>,
+    block_hash: Option<&'a RawValue>,
+    address: Option<&'a RawValue>,
+    topics: Option<&'a RawValue>,
+}
+
+impl Param<'_> for Filter {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: Fields<'_> = object(raw)?;
+        let blocks = match field(fields.block_hash, "blockHash")? {
+            Some(hash) => BlockSelection::Hash(hash),
+            None => range(field(fields.from_block, "fromBlock")?, field(fields.to_block, "toBlock")?),
+        };
+        let addresses = field(fields.address, "address")?.map(|OneOrMany(found)| found);
+        let topics = fields.topics.map(|raw| topics(raw).map_err(|e| e.in_field("topics"))).transpose()?;
+        Ok(Self { blocks, addresses: addresses.unwrap_or_default(), topics: topics.unwrap_or_default() })
+    }
+}
+
+/// Bounds with their defaults: `latest`, and `pending` alone means the pending block alone.
+fn range(from: Option<Tag>, to: Option<Tag>) -> BlockSelection {
+    let last = if from == Some(Tag::Pending) { Tag::Pending } else { Tag::Latest };
+    BlockSelection::Range { from: from.unwrap_or(Tag::Latest), to: to.unwrap_or(last) }
+}
+
+fn topics(raw: &RawValue) -> Result<Vec<Vec<B256>>, Invalid> {
+    let positions = list(raw)?;
+    if positions.len() > MAX_TOPICS {
+        return Err(Reason::TooMany { max: MAX_TOPICS }.into());
+    }
+    let read = |(index, raw): (usize, &RawValue)| match raw.get() {
+        "null" => Ok(Vec::new()),
+        _ => topic_alternatives(raw).map_err(|e| e.at(index)),
+    };
+    positions.into_iter().enumerate().map(read).collect()
+}
+
+/// One topic or any of several. As in geth, `null` among several means any topic.
+fn topic_alternatives(raw: &RawValue) -> Result<Vec<B256>, Invalid> {
+    if raw.get().starts_with('[') && list(raw)?.iter().any(|item| item.get() == "null") {
+        return Ok(Vec::new());
+    }
+    OneOrMany::read(raw).map(|OneOrMany(found)| found)
+}
+
+/// A value, or a list of them.
+struct OneOrMany<T>(Vec<T>);
+
+impl<'a, T: Param<'a>> Param<'a> for OneOrMany<T> {
+    fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
+        if !raw.get().starts_with('[') {
+            return Ok(Self(vec![T::read(raw)?]));
+        }
+        let values: Vec<T> = Vec::read(raw)?;
+        if values.len() > MAX_ALTERNATIVES {
+            return Err(Reason::TooMany { max: MAX_ALTERNATIVES }.into());
+        }
+        Ok(Self(values))
+    }
+}

@@ -1,0 +1,191 @@
+//! Positional parameters read from raw JSON, each error naming the argument that is wrong.
+
+mod block;
+mod call_object;
+mod filter;
+mod hex;
+#[cfg(test)]
+pub mod tests;
+mod value;
+
+use std::fmt;
+
+use serde_json::value::RawValue;
+
+pub use call_object::CallObject;
+pub use filter::{BlockSelection, Filter, Tag};
+pub use value::{Percentiles, Word};
+
+use crate::{Argument, Error};
+
+/// Why a value is not what its argument takes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error("expected a string")]
+    NotString,
+    #[error("expected true or false")]
+    NotBoolean,
+    #[error("expected an object")]
+    NotObject,
+    #[error("expected an array")]
+    NotArray,
+    #[error("expected a number")]
+    NotNumber,
+    #[error("hex string without 0x prefix")]
+    NoPrefix,
+    #[error("hex number has no digits")]
+    NoDigits,
+    #[error("hex string has a character that is not a hex digit")]
+    NotHex,
+    #[error("hex data has an odd number of digits")]
+    OddLength,
+    #[error("hex number has leading zeros")]
+    LeadingZeros,
+    #[error("hex number is larger than {bits} bits")]
+    TooLarge { bits: usize },
+    #[error("expected {want} bytes, got {got}")]
+    Length { want: usize, got: usize },
+    #[error("unknown block tag")]
+    UnknownTag,
+    #[error("expected a string or an object")]
+    NotBlock,
+    #[error("too many entries, at most {max}")]
+    TooMany { max: usize },
+    #[error("cannot be given together with {other}")]
+    Conflict { other: &'static str },
+    #[error("needs {other} beside it")]
+    Alone { other: &'static str },
+    #[error("needs blockHash or blockNumber")]
+    NamesNoBlock,
+    #[error("field given twice, or not valid JSON")]
+    Malformed,
+    #[error("differs from {other}")]
+    Differs { other: &'static str },
+    #[error("is missing")]
+    Missing,
+    #[error("expected ascending percentiles from 0 to 100")]
+    Percentiles,
+    #[error("transaction type is not supported")]
+    UnknownType,
+    #[error("does not fit {other}")]
+    WrongType { other: &'static str },
+    #[error("is not the chain's, which is {want:#x}")]
+    ChainId { want: u64 },
+}
+
+/// A wrong value: where inside its argument, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// Such as `.topics[1]`; empty for the argument itself.
+    path: String,
+    reason: Reason,
+}
+
+impl Invalid {
+    /// The same fault, seen from the object that has it in `field`.
+    #[must_use]
+    pub fn in_field(self, field: &str) -> Self {
+        Self { path: format!(".{field}{}", self.path), reason: self.reason }
+    }
+
+    /// The same fault, seen from the array that has it at `index`.
+    #[must_use]
+    pub fn at(self, index: usize) -> Self {
+        Self { path: format!("[{index}]{}", self.path), reason: self.reason }
+    }
+}
+
+impl From<Reason> for Invalid {
+    fn from(reason: Reason) -> Self {
+        Self { path: String::new(), reason }
+    }
+}
+
+/// Parameters that a method does not take (-32602).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParamsError {
+    NotArray,
+    Missing { index: usize, name: &'static str },
+    Invalid { index: usize, name: &'static str, invalid: Invalid },
+    TooMany { index: usize, method: &'static str, max: usize },
+}
+
+impl fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotArray => f.write_str("params must be an array"),
+            Self::Missing { index, name } => write!(f, "missing argument {index} ({name})"),
+            Self::Invalid { index, name, invalid } => {
+                write!(f, "invalid argument {index} ({name}{}): {}", invalid.path, invalid.reason)
+            }
+            Self::TooMany { index, method, max } => {
+                write!(f, "invalid argument {index}: {method} takes at most {max}")
+            }
+        }
+    }
+}
+
+/// A value that a method takes.
+pub trait Param<'a>: Sized {
+    /// Reads the value. `raw` is never `null`.
+    fn read(raw: &'a RawValue) -> Result<Self, Invalid>;
+}
+
+/// A method's parameters, read in order. Names come from the method's row in the table.
+#[derive(Debug)]
+pub struct Params<'a> {
+    values: Vec<&'a RawValue>,
+    arguments: &'static [Argument],
+    next: usize,
+}
+
+impl<'a> Params<'a> {
+    /// Splits `json` (an array, `null`, or nothing) for `method`.
+    pub fn parse(
+        json: &'a [u8],
+        method: &'static str,
+        arguments: &'static [Argument],
+    ) -> Result<Self, ParamsError> {
+        let values: Option<Vec<&RawValue>> = if json.is_empty() {
+            None
+        } else {
+            serde_json::from_slice(json).map_err(|_| ParamsError::NotArray)?
+        };
+        let values = values.unwrap_or_default();
+        if values.len() > arguments.len() {
+            let max = arguments.len();
+            return Err(ParamsError::TooMany { index: max, method, max });
+        }
+        Ok(Self { values, arguments, next: 0 })
+    }
+
+    /// The next argument; absent and `null` are errors.
+    pub fn required<T: Param<'a>>(&mut self) -> Result<T, Error> {
+        let (index, name) = (self.next, self.name());
+        self.optional()?.ok_or_else(|| ParamsError::Missing { index, name }.into())
+    }
+
+    /// The next argument, `None` if it is absent or `null`.
+    pub fn optional<T: Param<'a>>(&mut self) -> Result<Option<T>, Error> {
+        let (index, name) = (self.next, self.name());
+        self.next += 1;
+        match self.values.get(index) {
+            None => Ok(None),
+            Some(raw) if raw.get() == "null" => Ok(None),
+            Some(raw) => {
+                T::read(raw).map(Some).map_err(|invalid| ParamsError::Invalid { index, name, invalid }.into())
+            }
+        }
+    }
+
+    /// The error of the argument just read, whose field `name` is wrong in a way that only the chain shows.
+    pub fn wrong(&self, field: &str, reason: Reason) -> Error {
+        let index = self.next.saturating_sub(1);
+        let name = self.arguments.get(index).map_or("", |argument| argument.name);
+        ParamsError::Invalid { index, name, invalid: Invalid::from(reason).in_field(field) }.into()
+    }
+
+    fn name(&self) -> &'static str {
+        self.arguments.get(self.next).expect("a method reads only the arguments of its row").name
+    }
+}

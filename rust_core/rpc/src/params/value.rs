@@ -1,0 +1,135 @@
+//! Plain values: text, booleans, quantities, bytes, lists, fields of objects.
+
+use std::borrow::Cow;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use serde_json::value::RawValue;
+
+use super::{Invalid, Param, Reason, hex};
+
+/// The text of a JSON string; borrowed unless it has escapes.
+pub fn text(raw: &RawValue) -> Result<Cow<'_, str>, Invalid> {
+    let json = raw.get();
+    let inner = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or(Reason::NotString)?;
+    if inner.contains('\\') {
+        let owned: String = serde_json::from_str(json).map_err(|_| Reason::Malformed)?;
+        return Ok(Cow::Owned(owned));
+    }
+    Ok(Cow::Borrowed(inner))
+}
+
+/// The elements of a JSON array.
+pub fn list(raw: &RawValue) -> Result<Vec<&RawValue>, Invalid> {
+    if !raw.get().starts_with('[') {
+        return Err(Reason::NotArray.into());
+    }
+    Ok(serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?)
+}
+
+/// The elements of a JSON array, each read as `T`.
+impl<'a, T: Param<'a>> Param<'a> for Vec<T> {
+    fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
+        let read = |(index, item)| T::read(item).map_err(|e| e.at(index));
+        list(raw)?.into_iter().enumerate().map(read).collect()
+    }
+}
+
+/// The fields of a JSON object, read into a struct of raw values; unknown fields are passed over.
+pub fn object<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Invalid> {
+    if !raw.get().starts_with('{') {
+        return Err(Reason::NotObject.into());
+    }
+    Ok(serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?)
+}
+
+/// An object's field; `None` if it is absent or `null`.
+pub fn field<'a, T: Param<'a>>(raw: Option<&'a RawValue>, name: &str) -> Result<Option<T>, Invalid> {
+    raw.map(|raw| T::read(raw).map_err(|e| e.in_field(name))).transpose()
+}
+
+impl Param<'_> for bool {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        match raw.get() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(Reason::NotBoolean.into()),
+        }
+    }
+}
+
+impl Param<'_> for u64 {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        Ok(hex::quantity(&text(raw)?, 64)?.saturating_to())
+    }
+}
+
+impl Param<'_> for u128 {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        Ok(hex::quantity(&text(raw)?, 128)?.saturating_to())
+    }
+}
+
+impl Param<'_> for U256 {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        Ok(hex::quantity(&text(raw)?, 256)?)
+    }
+}
+
+impl Param<'_> for Address {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        Ok(Self(hex::fixed(&text(raw)?)?))
+    }
+}
+
+impl Param<'_> for B256 {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        Ok(hex::fixed(&text(raw)?)?)
+    }
+}
+
+impl Param<'_> for Bytes {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        Ok(hex::data(&text(raw)?)?)
+    }
+}
+
+/// A storage slot, or a number of a signature: a quantity, or 32 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word(pub U256);
+
+impl Param<'_> for Word {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let text = text(raw)?;
+        if text.len() == 66 {
+            return Ok(Self(hex::fixed::<32>(&text)?.into()));
+        }
+        Ok(Self(hex::quantity(&text, 256)?))
+    }
+}
+
+/// Percentiles of `eth_feeHistory`: ascending, from 0 to 100.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Percentiles(pub Vec<f64>);
+
+/// Percentiles that one request may ask for.
+const MAX_PERCENTILES: usize = 100;
+
+impl Param<'_> for Percentiles {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let items = list(raw)?;
+        if items.len() > MAX_PERCENTILES {
+            return Err(Reason::TooMany { max: MAX_PERCENTILES }.into());
+        }
+        let mut values: Vec<f64> = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let value: f64 =
+                serde_json::from_str(item.get()).map_err(|_| Invalid::from(Reason::NotNumber).at(index))?;
+            let least = values.last().copied().unwrap_or(0.0);
+            if !(least..=100.0).contains(&value) {
+                return Err(Invalid::from(Reason::Percentiles).at(index));
+            }
+            values.push(value);
+        }
+        Ok(Self(values))
+    }
+}

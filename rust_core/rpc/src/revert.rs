@@ -1,0 +1,110 @@
+//! What returned bytes of a reverted call mean (Solidity's `Error(string)` and `Panic(uint256)`).
+
+use std::fmt::Write as _;
+
+use alloy_primitives::U256;
+use foreseal_evm::HaltReason;
+
+/// Selector of `Error(string)`.
+const ERROR: [u8; 4] = [0x08, 0xc3, 0x79, 0xa0];
+/// Selector of `Panic(uint256)`.
+const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
+/// Characters of a reason that a message repeats; `data` always has all of it.
+const MAX_REASON: usize = 1024;
+
+/// `execution reverted`, with the reason if `output` names one.
+pub fn message(output: &[u8]) -> String {
+    let mut message = "execution reverted".to_owned();
+    let Some((selector, arguments)) = output.split_first_chunk::<4>() else { return message };
+    let reason = match *selector {
+        ERROR => error_text(arguments),
+        PANIC => word(arguments, 0).map(panic_text),
+        _ => None,
+    };
+    if let Some(reason) = reason {
+        message.push_str(": ");
+        message.extend(reason.chars().take(MAX_REASON));
+    }
+    message
+}
+
+/// How a call ended that did not revert and did not succeed.
+pub fn halt_message(reason: &HaltReason) -> String {
+    match reason {
+        HaltReason::OutOfGas(_) => "out of gas".to_owned(),
+        other => format!("execution halted: {other}"),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<U256> {
+    let end = at.checked_add(32)?;
+    Some(U256::from_be_slice(bytes.get(at..end)?))
+}
+
+/// The ABI-encoded string that `Error` carries.
+fn error_text(arguments: &[u8]) -> Option<String> {
+    let offset = usize::try_from(word(arguments, 0)?).ok()?;
+    let length = usize::try_from(word(arguments, offset)?).ok()?;
+    let start = offset.checked_add(32)?;
+    let text = arguments.get(start..start.checked_add(length)?)?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// The words that geth has for Solidity's panic codes.
+fn panic_text(code: U256) -> String {
+    let known = match u64::try_from(code) {
+        Ok(0x00) => "generic panic",
+        Ok(0x01) => "assert(false)",
+        Ok(0x11) => "arithmetic underflow or overflow",
+        Ok(0x12) => "division or modulo by zero",
+        Ok(0x21) => "enum overflow",
+        Ok(0x22) => "invalid encoded storage byte array accessed",
+        Ok(0x31) => "out-of-bounds array access; popping on an empty array",
+        Ok(0x32) => "out-of-bounds access of an array or bytesN",
+        Ok(0x41) => "out of memory",
+        Ok(0x51) => "uninitialized function",
+        _ => {
+            let mut text = "unknown panic code: ".to_owned();
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{code:#x}");
+            return text;
+        }
+    };
+    known.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::hex;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reasons_are_decoded_as_the_execution_api_shows_them() {
+        let error = hex!(
+            "08c379a00000000000000000000000000000000000000000000000000000000000000020"
+            "000000000000000000000000000000000000000000000000000000000000000a75736572206572726f72"
+        );
+        assert_eq!(message(&error), "execution reverted: user error");
+        let panic = hex!("4e487b710000000000000000000000000000000000000000000000000000000000000001");
+        assert_eq!(message(&panic), "execution reverted: assert(false)");
+        let panic = hex!("4e487b7100000000000000000000000000000000000000000000000000000000000000ff");
+        assert_eq!(message(&panic), "execution reverted: unknown panic code: 0xff");
+        assert_eq!(message(&[]), "execution reverted");
+        assert_eq!(message(&error[..40]), "execution reverted", "a cut string is no reason");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn no_output_is_too_odd(head in prop::sample::select(vec![ERROR, PANIC]),
+                                words in prop::collection::vec(prop::sample::select(
+                                    vec![[0u8; 32], [0xff; 32], U256::from(32).to_be_bytes(), U256::from(5).to_be_bytes()]), 0..5),
+                                tail in prop::collection::vec(any::<u8>(), 0..40)) {
+            let output = [&head[..], &words.concat(), &tail].concat();
+            prop_assert!(message(&output).starts_with("execution reverted"));
+        }
+    }
+}

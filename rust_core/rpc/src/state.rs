@@ -1,0 +1,97 @@
+//! Accounts: balance, code, storage, nonce.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, U256};
+use foreseal_node::{BlockId, Executed, View};
+use foreseal_state::StateReader;
+use foreseal_types::{Account, mutant};
+
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    json::{write_data, write_quantity},
+    params::{Params, Word},
+};
+
+const ADDRESS: Argument = Argument::required("address", Kind::Address);
+const BLOCK: Argument = Argument::required("block", Kind::Block);
+const BLOCK_OR_LATEST: Argument = Argument::optional("block", Kind::Block);
+
+pub const METHODS: &[Method] = &[
+    Method::inline("eth_getBalance", &[ADDRESS, BLOCK_OR_LATEST], get_balance),
+    Method::inline("eth_getCode", &[ADDRESS, BLOCK_OR_LATEST], get_code),
+    Method::inline(
+        "eth_getStorageAt",
+        &[ADDRESS, Argument::required("position", Kind::Slot), BLOCK],
+        get_storage_at,
+    ),
+    Method::inline("eth_getTransactionCount", &[ADDRESS, BLOCK], get_transaction_count),
+];
+
+fn get_balance(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let address = params.required()?;
+    let at = block_or_latest(context, params)?;
+    Ok(quantity(account(&at, &address)?.balance))
+}
+
+fn get_code(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let address = params.required()?;
+    let at = block_or_latest(context, params)?;
+    let code = at.state.code(&account(&at, &address)?.code_hash)?;
+    Ok(data(code.original_byte_slice()))
+}
+
+fn get_storage_at(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (address, Word(slot)): (Address, Word) = (params.required()?, params.required()?);
+    let at = context.view()?.resolve(params.required()?)?;
+    let value: [u8; 32] = at.state.storage(&address, &slot)?.to_be_bytes();
+    Ok(data(&value))
+}
+
+fn get_transaction_count(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (address, id) = (params.required()?, params.required()?);
+    let nonce = match id {
+        BlockId::Pending => next_nonce(context, &address)?,
+        sealed => account(&*context.view()?.resolve(sealed)?, &address)?.nonce,
+    };
+    Ok(quantity(U256::from(nonce)))
+}
+
+/// The nonce for the sender's next transaction: after what is pre-confirmed and after what is pooled behind that.
+///
+/// The pool counts on from a nonce, and a step may move transactions from the pool into the view meanwhile. So the
+/// pool's answer holds only if the newest view still has the nonce that it was given.
+fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error> {
+    let pending_nonce = |view: &View| account(view.pending(), address).map(|account| account.nonce);
+    let mut nonce = pending_nonce(context.view()?)?;
+    loop {
+        let next = context.node.pool().next_nonce(address, nonce);
+        let newest = pending_nonce(context.newest_view()?.as_ref())?;
+        if newest <= nonce || mutant!("nonce-from-older-view") {
+            return Ok(next.max(nonce));
+        }
+        nonce = newest;
+    }
+}
+
+/// The block that the next argument names, the newest sealed one if it names none.
+fn block_or_latest(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<Executed>, Error> {
+    let id = params.optional()?.unwrap_or(BlockId::Latest);
+    Ok(context.view()?.resolve(id)?)
+}
+
+fn account(at: &Executed, address: &Address) -> Result<Account, Error> {
+    Ok(at.state.account(address)?.unwrap_or_default())
+}
+
+fn quantity(value: U256) -> Vec<u8> {
+    let mut out = Vec::with_capacity(68);
+    write_quantity(&mut out, value);
+    out
+}
+
+fn data(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 * bytes.len() + 4);
+    write_data(&mut out, bytes);
+    out
+}

@@ -1,0 +1,181 @@
+//! Wrong values of each kind and how the error ends: every method that takes the kind is tried with them.
+
+use super::Kind;
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::Address,
+        Self::Block,
+        Self::Boolean,
+        Self::Call,
+        Self::Data,
+        Self::Filter,
+        Self::Hash,
+        Self::Percentiles,
+        Self::Quantity,
+        Self::Slot,
+    ];
+}
+
+type Case = (&'static str, &'static str);
+
+const ADDRESS: &[Case] = &[
+    ("5", "expected a string"),
+    ("{}", "expected a string"),
+    ("\"\"", "hex string without 0x prefix"),
+    ("\"00000000000000000000000000000000000000aa\"", "hex string without 0x prefix"),
+    ("\"0X00000000000000000000000000000000000000aa\"", "hex string without 0x prefix"),
+    ("\"0x0000000000000000000000000000000000000aa\"", "odd number of digits"),
+    ("\"0x000000000000000000000000000000000000aa\"", "expected 20 bytes, got 19"),
+    ("\"0x0000000000000000000000000000000000000000aa\"", "expected 20 bytes, got 21"),
+    ("\"0x00000000000000000000000000000000000000zz\"", "not a hex digit"),
+    ("\"latest\"", "hex string without 0x prefix"),
+];
+const HASH: &[Case] = &[
+    ("true", "expected a string"),
+    ("[]", "expected a string"),
+    ("\"0000000000000000000000000000000000000000000000000000000000000001\"", "without 0x prefix"),
+    ("\"0x1\"", "odd number of digits"),
+    ("\"0x01\"", "expected 32 bytes, got 1"),
+    ("\"0x000000000000000000000000000000000000000000000000000000000000000001\"", "32 bytes, got 33"),
+    ("\"0x000000000000000000000000000000000000000000000000000000000000000g\"", "not a hex digit"),
+];
+const QUANTITY: &[Case] = &[
+    ("1", "expected a string"),
+    ("\"1\"", "hex string without 0x prefix"),
+    ("\"0x\"", "hex number has no digits"),
+    ("\"0x01\"", "hex number has leading zeros"),
+    ("\"0x00\"", "hex number has leading zeros"),
+    ("\"0xzz\"", "not a hex digit"),
+    ("\"-0x1\"", "hex string without 0x prefix"),
+    ("\"0x10000000000000000\"", "hex number is larger than 64 bits"),
+];
+const SLOT: &[Case] = &[
+    ("0", "expected a string"),
+    ("\"0\"", "hex string without 0x prefix"),
+    ("\"0x\"", "hex number has no digits"),
+    ("\"0x00\"", "hex number has leading zeros"),
+    ("\"0xasdf\"", "not a hex digit"),
+    (
+        "\"0x10000000000000000000000000000000000000000000000000000000000000000\"",
+        "hex number is larger than 256 bits",
+    ),
+    (
+        "\"0x00000000000000000000000000000000000000000000000000000000000000000\"",
+        "hex number has leading zeros",
+    ),
+];
+const BLOCK: &[Case] = &[
+    ("5", "expected a string or an object"),
+    ("true", "expected a string or an object"),
+    ("[]", "expected a string or an object"),
+    ("\"\"", "unknown block tag"),
+    ("\"Latest\"", "unknown block tag"),
+    ("\"newest\"", "unknown block tag"),
+    ("\"12\"", "hex string without 0x prefix"),
+    ("\"0x\"", "hex number has no digits"),
+    ("\"0x01\"", "hex number has leading zeros"),
+    ("\"0xxyz\"", "not a hex digit"),
+    ("\"0x10000000000000000\"", "hex number is larger than 64 bits"),
+    ("\"0x000000000000000000000000000000000000000000000000000000000000000g\"", "not a hex digit"),
+    ("\"0x0000000000000000000000000000000000000000000000000000000000000000ff\"", "leading zeros"),
+    ("{}", "needs blockHash or blockNumber"),
+    ("{\"blockHash\":\"0x01\"}", ".blockHash): expected 32 bytes, got 1"),
+    ("{\"blockNumber\":\"0x01\"}", ".blockNumber): hex number has leading zeros"),
+    ("{\"blockNumber\":1}", ".blockNumber): expected a string"),
+    ("{\"blockNumber\":\"0x1\",\"requireCanonical\":true}", "needs blockHash beside it"),
+    ("{\"blockNumber\":\"0x1\",\"flashblockIndex\":1}", ".flashblockIndex): expected a string"),
+    ("{\"flashblockIndex\":\"0x1\"}", "needs a blockNumber in hex beside it"),
+    ("{\"blockNumber\":\"0x1\",\"blockNumber\":\"0x2\"}", "field given twice, or not valid JSON"),
+    (
+        "{\"blockHash\":\"0x0000000000000000000000000000000000000000000000000000000000000001\",\
+         \"blockNumber\":\"0x1\"}",
+        ".blockNumber): cannot be given together with blockHash",
+    ),
+    (
+        "{\"blockHash\":\"0x0000000000000000000000000000000000000000000000000000000000000001\",\
+         \"requireCanonical\":\"yes\"}",
+        ".requireCanonical): expected true or false",
+    ),
+];
+const BOOLEAN: &[Case] = &[
+    ("\"true\"", "expected true or false"),
+    ("1", "expected true or false"),
+    ("[]", "expected true or false"),
+];
+const DATA: &[Case] = &[
+    ("7", "expected a string"),
+    ("\"\"", "hex string without 0x prefix"),
+    ("\"f86c\"", "hex string without 0x prefix"),
+    ("\"0xf86\"", "odd number of digits"),
+    ("\"0xf8zz\"", "not a hex digit"),
+];
+const FILTER: &[Case] = &[
+    ("\"latest\"", "expected an object"),
+    ("[]", "expected an object"),
+    ("{\"fromBlock\":\"0x01\"}", ".fromBlock): hex number has leading zeros"),
+    ("{\"fromBlock\":3}", ".fromBlock): expected a string"),
+    ("{\"toBlock\":\"later\"}", ".toBlock): unknown block tag"),
+    ("{\"blockHash\":\"0x1\"}", ".blockHash): hex data has an odd number of digits"),
+    ("{\"address\":\"0x01\"}", ".address): expected 20 bytes, got 1"),
+    ("{\"address\":[\"0x01\"]}", ".address[0]): expected 20 bytes, got 1"),
+    ("{\"address\":5}", ".address): expected a string"),
+    ("{\"topics\":\"0x01\"}", ".topics): expected an array"),
+    ("{\"topics\":[\"0x01\"]}", ".topics[0]): expected 32 bytes, got 1"),
+    ("{\"topics\":[null,[\"0x1\"]]}", ".topics[1][0]): hex data has an odd number of digits"),
+    ("{\"topics\":[null,null,null,null,null]}", ".topics): too many entries, at most 4"),
+    ("{\"topics\":[7]}", ".topics[0]): expected a string"),
+    ("{\"topics\":[],\"topics\":[]}", "field given twice, or not valid JSON"),
+];
+const CALL: &[Case] = &[
+    ("\"0x\"", "expected an object"),
+    ("[]", "expected an object"),
+    ("{\"from\":\"0x01\"}", ".from): expected 20 bytes, got 1"),
+    ("{\"to\":\"0x\"}", ".to): expected 20 bytes, got 0"),
+    ("{\"gas\":\"0x05208\"}", ".gas): hex number has leading zeros"),
+    ("{\"gas\":21000}", ".gas): expected a string"),
+    ("{\"gasPrice\":\"1\"}", ".gasPrice): hex string without 0x prefix"),
+    ("{\"value\":\"0x\"}", ".value): hex number has no digits"),
+    ("{\"nonce\":\"0x10000000000000000\"}", ".nonce): hex number is larger than 64 bits"),
+    ("{\"data\":\"0x1\"}", ".data): hex data has an odd number of digits"),
+    ("{\"input\":\"zz\"}", ".input): hex string without 0x prefix"),
+    ("{\"input\":\"0x01\",\"data\":\"0x02\"}", ".data): differs from input"),
+    ("{\"type\":\"0x5\"}", ".type): transaction type is not supported"),
+    ("{\"type\":\"0x2\",\"gasPrice\":\"0x1\"}", ".type): does not fit gasPrice"),
+    ("{\"type\":\"0x0\",\"maxFeePerGas\":\"0x1\"}", ".type): does not fit maxFeePerGas"),
+    ("{\"chainId\":1}", ".chainId): expected a string"),
+    ("{\"gasPrice\":\"0x1\",\"maxFeePerGas\":\"0x1\"}", "cannot be given together with maxFeePerGas"),
+    (
+        "{\"gasPrice\":\"0x1\",\"maxPriorityFeePerGas\":\"0x1\"}",
+        "cannot be given together with maxPriorityFeePerGas",
+    ),
+    ("{\"accessList\":{}}", ".accessList): expected an array"),
+    ("{\"accessList\":[{}]}", ".accessList[0].address): is missing"),
+    ("{\"blobVersionedHashes\":[\"0x01\"]}", ".blobVersionedHashes[0]): expected 32 bytes, got 1"),
+    ("{\"maxFeePerBlobGas\":\"0x00\"}", ".maxFeePerBlobGas): hex number has leading zeros"),
+    ("{\"authorizationList\":[{\"chainId\":\"0x1\"}]}", ".authorizationList[0].address): is missing"),
+];
+const PERCENTILES: &[Case] = &[
+    ("5", "expected an array"),
+    ("[\"5\"]", "[0]): expected a number"),
+    ("[-1]", "[0]): expected ascending percentiles from 0 to 100"),
+    ("[101]", "[0]): expected ascending percentiles from 0 to 100"),
+    ("[50,20]", "[1]): expected ascending percentiles from 0 to 100"),
+];
+
+/// Values that an argument of this kind refuses, each with the end of its message.
+pub fn wrong_values(kind: Kind) -> &'static [Case] {
+    match kind {
+        Kind::Address => ADDRESS,
+        Kind::Block => BLOCK,
+        Kind::Boolean => BOOLEAN,
+        Kind::Call => CALL,
+        Kind::Data => DATA,
+        Kind::Filter => FILTER,
+        Kind::Hash => HASH,
+        Kind::Percentiles => PERCENTILES,
+        Kind::Quantity => QUANTITY,
+        Kind::Slot => SLOT,
+    }
+}

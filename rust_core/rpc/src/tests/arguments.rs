@@ -1,0 +1,178 @@
+//! Every method, every argument, every way to be wrong.
+
+use proptest::{prelude::*, test_runner::TestRunner};
+
+use crate::{Argument, Kind, Method, methods, params::tests::json_value, table::wrong_values};
+
+use super::Bench;
+
+/// A value that an argument of this kind takes.
+fn right_value(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Address => "\"0x00000000000000000000000000000000000000aa\"",
+        Kind::Block => "\"pending\"",
+        Kind::Boolean => "true",
+        Kind::Call => "{\"to\":\"0x00000000000000000000000000000000000000aa\"}",
+        Kind::Data => "\"0x00\"",
+        Kind::Filter => "{\"fromBlock\":\"pending\"}",
+        Kind::Hash => "\"0x00000000000000000000000000000000000000000000000000000000000000aa\"",
+        Kind::Percentiles => "[10,50.5]",
+        Kind::Quantity => "\"0x1\"",
+        Kind::Slot => "\"0x0\"",
+    }
+}
+
+fn right_values(method: &Method) -> Vec<&'static str> {
+    method.arguments.iter().map(|argument| right_value(argument.kind)).collect()
+}
+
+fn array(values: &[&str]) -> String {
+    format!("[{}]", values.join(","))
+}
+
+#[test]
+fn the_table_names_each_method_once_with_required_arguments_first() {
+    let mut names: Vec<&str> = methods().map(|method| method.name).collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    for method in methods() {
+        assert!(method.arguments.is_sorted_by_key(|argument| !argument.required), "{}", method.name);
+        assert!(crate::method(method.name).is_some());
+    }
+}
+
+#[test]
+fn right_arguments_are_taken_by_every_method() {
+    let bench = Bench::new(1);
+    for method in methods() {
+        match bench.try_ask(method.name, &array(&right_values(method))) {
+            Ok(_) => {}
+            Err(error) => assert!(![-32602, -32603].contains(&error.code), "{}: {error:?}", method.name),
+        }
+    }
+}
+
+#[test]
+fn every_wrong_argument_of_every_method_is_named() {
+    let bench = Bench::new(1);
+    let mut tried = 0;
+    for method in methods() {
+        for (index, Argument { name, kind, .. }) in method.arguments.iter().enumerate() {
+            for (wrong, reason) in wrong_values(*kind) {
+                let mut values = right_values(method);
+                values[index] = wrong;
+                let error = bench.error(method.name, &array(&values));
+                let start = format!("invalid argument {index} ({name}");
+                assert_eq!(error.code, -32602, "{} {values:?}: {error:?}", method.name);
+                assert!(error.message.starts_with(&start), "{} {values:?}: {}", method.name, error.message);
+                assert!(error.message.ends_with(reason), "{} {values:?}: {}", method.name, error.message);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 200);
+}
+
+#[test]
+fn a_missing_argument_is_named_if_it_is_required() {
+    let bench = Bench::new(1);
+    for method in methods() {
+        for (index, Argument { name, required, .. }) in method.arguments.iter().enumerate() {
+            let values = right_values(method);
+            let short = array(&values[..index]);
+            let mut with_null = values.clone();
+            with_null[index] = "null";
+            for params in [short, array(&with_null)] {
+                match bench.try_ask(method.name, &params) {
+                    Ok(_) => assert!(!required, "{} {params}", method.name),
+                    Err(error) if *required => {
+                        let want = format!("missing argument {index} ({name})");
+                        assert_eq!((error.code, error.message), (-32602, want), "{} {params}", method.name);
+                    }
+                    Err(error) => assert_ne!(error.code, -32602, "{} {params}: {error:?}", method.name),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_block_is_required_where_the_specification_says_so() {
+    let required = |name: &str| {
+        let method = crate::method(name).unwrap();
+        method.arguments.iter().find(|argument| argument.name == "block").unwrap().required
+    };
+    for name in
+        ["eth_getBlockByNumber", "eth_getBlockReceipts", "eth_getStorageAt", "eth_getTransactionCount"]
+    {
+        assert!(required(name), "{name}");
+    }
+    for name in ["eth_estimateGas", "eth_call", "eth_getBalance", "eth_getCode"] {
+        assert!(!required(name), "{name}");
+    }
+}
+
+#[test]
+fn an_extra_argument_is_refused_by_every_method() {
+    let bench = Bench::new(1);
+    for method in methods() {
+        let mut values = right_values(method);
+        values.push("true");
+        let error = bench.error(method.name, &array(&values));
+        let max = method.arguments.len();
+        let want = format!("invalid argument {max}: {} takes at most {max}", method.name);
+        assert_eq!((error.code, error.message), (-32602, want));
+    }
+}
+
+#[test]
+fn params_that_are_no_array_are_refused_by_every_method() {
+    let bench = Bench::new(1);
+    for method in methods() {
+        let error = bench.error(method.name, "{}");
+        assert_eq!((error.code, error.message.as_str()), (-32602, "params must be an array"));
+    }
+}
+
+#[test]
+fn an_unknown_method_is_named() {
+    let error = Bench::new(1).error("eth_nonsense", "[]");
+    assert_eq!((error.code, error.message.as_str()), (-32601, "the method eth_nonsense does not exist"));
+}
+
+#[test]
+fn before_there_is_a_view_methods_say_that_the_node_is_starting() {
+    let bench = Bench::new(1);
+    let mut unavailable = 0;
+    for method in methods() {
+        let params = array(&right_values(method));
+        if let Err(error) = bench.api.run(None, method, params.as_bytes()) {
+            assert!([-32002, -32000].contains(&error.code), "{}: {error:?}", method.name);
+            unavailable += u32::from(error.code == -32002);
+        }
+    }
+    assert!(unavailable > 10);
+    for name in ["eth_chainId", "net_version", "web3_clientVersion", "foreseal_status"] {
+        assert!(bench.api.call(None, name, b"").is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn any_arguments_get_an_answer_or_an_error_of_the_table() {
+    let bench = Bench::new(1);
+    let mut runner = TestRunner::new(ProptestConfig::with_cases(128));
+    let params =
+        prop::collection::vec(json_value(), 0..4).prop_map(|values| format!("[{}]", values.join(",")));
+    let tried = runner.run(&params, |params| {
+        for method in methods() {
+            if let Err(error) = bench.try_ask(method.name, &params) {
+                let known = [-32602, -32000, -32001].contains(&error.code);
+                prop_assert!(known, "{} {params}: {error:?}", method.name);
+            }
+        }
+        Ok(())
+    });
+    tried.unwrap();
+}

@@ -1,0 +1,131 @@
+//! Methods over a node whose clock the test owns.
+
+mod arguments;
+mod calls;
+mod fees;
+mod logs;
+mod pending;
+mod samples;
+mod state;
+mod submit;
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use alloy_primitives::{B256, U256};
+use foreseal_journal::RealDisk;
+use foreseal_node::{Clock, FinalityDepth, Node, Now, Producer, Production, Settings, Surroundings, View};
+use foreseal_pool::PoolConfig;
+use foreseal_testkit::{Wallet, test_genesis};
+use serde_json::Value;
+
+use crate::{Api, Limits, RpcError};
+
+/// Time that only moves when told to.
+#[derive(Debug, Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Now {
+        let elapsed = Duration::from_millis(self.0.load(Ordering::SeqCst));
+        Now { unix: Duration::from_secs(1_000_000) + elapsed, monotonic: elapsed }
+    }
+}
+
+fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
+    Settings {
+        datadir: datadir.to_owned(),
+        genesis: Some(test_genesis(wallets)),
+        production: Production::default(),
+        produce: true,
+        finality: FinalityDepth { safe: 2, finalized: 4 },
+        pool: PoolConfig::default(),
+        segment_bytes: 1 << 20,
+    }
+}
+
+/// A node that steps when told to, and the methods over it.
+struct Bench {
+    api: Api,
+    clock: Arc<TestClock>,
+    producer: Option<Producer>,
+    wallets: Vec<Wallet>,
+    _datadir: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(wallets: u64) -> Self {
+        Self::with_limits(wallets, Limits::default())
+    }
+
+    fn with_limits(wallets: u64, limits: Limits) -> Self {
+        let datadir = tempfile::tempdir().unwrap();
+        let wallets = Wallet::some(wallets);
+        let settings = settings(datadir.path(), &wallets);
+        Self::open(datadir, settings, wallets, limits)
+    }
+
+    fn open(datadir: tempfile::TempDir, settings: Settings, wallets: Vec<Wallet>, limits: Limits) -> Self {
+        let clock = Arc::new(TestClock::default());
+        let mut count = 0_u64;
+        let randomness = Box::new(move || {
+            count += 1;
+            B256::from(U256::from(count))
+        });
+        let surroundings = Surroundings { clock: clock.clone(), randomness, disk: Arc::new(RealDisk) };
+        let node = Node::open(settings, surroundings).unwrap();
+        let producer = node.start_stepped().unwrap();
+        Self { api: Api::new(Arc::new(node), limits), clock, producer, wallets, _datadir: datadir }
+    }
+
+    fn view(&self) -> Arc<View> {
+        self.api.node().view().unwrap()
+    }
+
+    /// Asks with the newest view.
+    fn try_ask(&self, method: &str, params: &str) -> Result<Value, RpcError> {
+        let answer = self.api.call(Some(&self.view()), method, params.as_bytes())?;
+        Ok(serde_json::from_slice(&answer).expect("an answer is JSON"))
+    }
+
+    fn ask(&self, method: &str, params: &str) -> Value {
+        self.try_ask(method, params).unwrap_or_else(|error| panic!("{method} {params}: {error:?}"))
+    }
+
+    fn error(&self, method: &str, params: &str) -> RpcError {
+        self.try_ask(method, params).expect_err(method)
+    }
+
+    fn submit(&self, raw: &[u8]) -> B256 {
+        let answer = self.ask("eth_sendRawTransaction", &raw_params(raw));
+        answer.as_str().unwrap().parse().unwrap()
+    }
+
+    fn tick(&mut self) {
+        self.clock.0.fetch_add(200, Ordering::SeqCst);
+        self.producer.as_mut().unwrap().tick(self.clock.now(), &mut || true).unwrap();
+    }
+
+    /// Ticks until the block being built now is sealed.
+    fn seal(&mut self) {
+        let number = self.view().pending().number();
+        while self.view().latest().number() < number {
+            self.tick();
+        }
+    }
+}
+
+fn raw_params(raw: &[u8]) -> String {
+    format!("[\"0x{}\"]", alloy_primitives::hex::encode(raw))
+}
+
+/// `data` of an error as JSON.
+fn data(error: &RpcError) -> Value {
+    serde_json::from_slice(error.data.as_deref().expect("the error has data")).unwrap()
+}

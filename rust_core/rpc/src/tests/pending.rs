@@ -1,0 +1,117 @@
+//! Pending equals sealed: what is answered at a block's last step is answered for the sealed block, byte for byte.
+
+use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
+use alloy_primitives::Address;
+use foreseal_node::View;
+use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
+
+use super::Bench;
+
+/// Blocks over which the gate is held.
+const BLOCKS: u64 = 200;
+
+/// Everyone whose account and code are asked about.
+fn addresses(wallets: &[Wallet]) -> Vec<Address> {
+    let system = [
+        eip4788::BEACON_ROOTS_ADDRESS,
+        eip2935::HISTORY_STORAGE_ADDRESS,
+        eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS,
+        eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
+        Address::ZERO,
+    ];
+    let wallets = wallets.iter().map(|wallet| wallet.address);
+    wallets.chain(Contract::ALL.map(Contract::address)).chain(system).collect()
+}
+
+/// Questions about a block, with `TAG` for its name.
+fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
+    let block = &view.pending().block;
+    let mut questions = vec![
+        ("eth_getBlockByNumber", "[TAG,false]".to_owned()),
+        ("eth_getBlockByNumber", "[TAG,true]".to_owned()),
+        ("eth_getBlockReceipts", "[TAG]".to_owned()),
+        ("eth_getLogs", "[{\"fromBlock\":TAG,\"toBlock\":TAG}]".to_owned()),
+        ("eth_feeHistory", "[\"0x4\",TAG,[5,50,95]]".to_owned()),
+        ("eth_getBlockByHash", format!("[\"{}\",true]", block.hash)),
+        ("eth_getBlockReceipts", format!("[\"{}\"]", block.hash)),
+        ("eth_getLogs", format!("[{{\"blockHash\":\"{}\"}}]", block.hash)),
+    ];
+    for transaction in &block.transactions {
+        questions.push(("eth_getTransactionByHash", format!("[\"{}\"]", transaction.hash())));
+        questions.push(("eth_getTransactionReceipt", format!("[\"{}\"]", transaction.hash())));
+    }
+    for receipt in &block.receipts {
+        if let Some(created) = receipt.contract_address {
+            questions.push(("eth_getCode", format!("[\"{created}\",TAG]")));
+        }
+    }
+    for address in addresses(wallets) {
+        questions.push(("eth_getBalance", format!("[\"{address}\",TAG]")));
+        questions.push(("eth_getTransactionCount", format!("[\"{address}\",TAG]")));
+        questions.push(("eth_getCode", format!("[\"{address}\",TAG]")));
+        for slot in 0..4 {
+            questions.push(("eth_getStorageAt", format!("[\"{address}\",\"{slot:#x}\",TAG]")));
+        }
+    }
+    for contract in Contract::ALL {
+        let object = format!("{{\"from\":\"{}\",\"to\":\"{}\"}}", wallets[0].address, contract.address());
+        questions.push(("eth_call", format!("[{object},TAG]")));
+        questions.push(("eth_estimateGas", format!("[{object},TAG]")));
+    }
+    questions
+}
+
+fn answers(bench: &Bench, questions: &[(&'static str, String)], tag: &str) -> Vec<String> {
+    let view = bench.view();
+    let ask = |(method, params): &(&str, String)| {
+        let answer = bench.api.call(Some(&view), method, params.replace("TAG", tag).as_bytes());
+        match answer {
+            Ok(json) => format!("{method} {params}: {}", String::from_utf8_lossy(&json)),
+            Err(error) => format!("{method} {params}: {error:?}"),
+        }
+    };
+    questions.iter().map(ask).collect()
+}
+
+/// Invariant 3, the gate: random workloads of every kind of transaction, blobs and requests to system contracts
+/// among them; the pool is empty at the last step.
+#[test]
+fn answers_at_the_last_step_are_those_of_the_sealed_block() {
+    let mut bench = Bench::new(8);
+    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 5);
+    let (mut kinds, mut failures, mut compared) = ([0_u64; 5], 0, 0);
+    for block in 0..BLOCKS {
+        for turn in 0..3 {
+            for _ in 0..(block + turn) % 7 {
+                bench.submit(&workload.next_transaction());
+            }
+            if block % 25 == 0 && turn == 1 {
+                bench.submit(&workload.next_blob());
+            }
+            bench.tick();
+        }
+        while bench.api.node().pool().counts().pooled > 0 {
+            bench.tick();
+        }
+        let view = bench.view();
+        let number = view.pending().number();
+        let questions = questions(&bench.wallets, &view);
+        let before = answers(&bench, &questions, "\"pending\"");
+        bench.seal();
+        assert_eq!(bench.view().latest().number(), number, "the slot did not end while it was being filled");
+        let after = answers(&bench, &questions, &format!("\"{number:#x}\""));
+        for (before, after) in before.iter().zip(after) {
+            assert_eq!(*before, after);
+            compared += 1;
+        }
+        for receipt in &view.pending().block.receipts {
+            kinds[usize::from(receipt.kind)] += 1;
+            failures += u64::from(!receipt.succeeded());
+        }
+    }
+    assert!(kinds.iter().all(|count| *count >= 8), "every kind of transaction was in it: {kinds:?}");
+    assert!(failures > 50, "reverts were in it: {failures}");
+    println!(
+        "{compared} answers compared over {BLOCKS} blocks, transactions by type {kinds:?}, {failures} failed"
+    );
+}

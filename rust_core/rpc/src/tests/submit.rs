@@ -1,0 +1,125 @@
+//! The specification's table of submission errors, and the way of a transaction.
+
+use alloy_primitives::{Address, Bytes, TxKind, U256};
+use foreseal_testkit::{Fees, Wallet};
+use serde_json::{Value, json};
+
+use super::{Bench, data, raw_params};
+use crate::RpcError;
+
+const TO: Address = Address::repeat_byte(0xaa);
+
+fn refused(bench: &Bench, raw: &[u8]) -> RpcError {
+    let error = bench.error("eth_sendRawTransaction", &raw_params(raw));
+    assert_eq!(error.code, -32000, "{error:?}");
+    error
+}
+
+fn transfer(wallet: &Wallet, nonce: u64) -> Bytes {
+    wallet.transfer(nonce, TO, 1, Fees::default())
+}
+
+#[test]
+fn the_four_errors_have_exactly_the_specified_messages_and_numbers_in_data() {
+    let mut bench = Bench::new(2);
+    let [a, b] = [bench.wallets[0].clone(), bench.wallets[1].clone()];
+    let first = transfer(&a, 0);
+    bench.submit(&first);
+    assert_eq!(refused(&bench, &first).message, "already known");
+    let underpriced = refused(&bench, &a.transfer(0, TO, 2, Fees::default()));
+    assert_eq!(underpriced.message, "replacement transaction underpriced");
+    assert_eq!(data(&underpriced)["maxFeePerGas"], json!("0x2540be400"));
+    let poor = b.eip1559(0, TO.into(), U256::MAX >> 8, 21_000, Bytes::new(), Fees::default());
+    let poor = refused(&bench, &poor);
+    assert_eq!(poor.message, "insufficient funds for gas * price + value");
+    assert!(data(&poor)["have"].is_string() && data(&poor)["want"].is_string());
+    bench.tick();
+    assert_eq!(refused(&bench, &first).message, "already known", "pre-confirmed");
+    let low = refused(&bench, &a.transfer(0, TO, 2, Fees::default()));
+    assert_eq!(
+        (low.message.as_str(), data(&low)),
+        ("nonce too low", json!({"have":"0x0","want":"0x1","nextNonce":"0x1"}))
+    );
+    bench.seal();
+    assert_eq!(refused(&bench, &first).message, "nonce too low", "sealed");
+}
+
+#[test]
+fn bytes_that_are_no_transaction_are_refused_without_data() {
+    let bench = Bench::new(1);
+    for raw in [&[][..], &[0x02], &[0xc0], &[0x05, 0xc0], &[0xff; 40]] {
+        let error = refused(&bench, raw);
+        assert!(error.message.contains("EIP-2718"), "{raw:?}: {error:?}");
+    }
+}
+
+#[test]
+fn a_transaction_is_found_pooled_preconfirmed_and_sealed() {
+    let mut bench = Bench::new(2);
+    let wallet = bench.wallets[0].clone();
+    let hash = bench.submit(&transfer(&wallet, 0));
+    let params = format!("[\"{hash}\"]");
+    let find = |bench: &Bench| bench.ask("eth_getTransactionByHash", &params);
+    let receipt = |bench: &Bench| bench.ask("eth_getTransactionReceipt", &params);
+    let pooled = find(&bench);
+    assert_eq!((&pooled["hash"], &pooled["blockHash"]), (&json!(hash), &Value::Null));
+    assert_eq!(pooled["gasPrice"], pooled["maxFeePerGas"]);
+    assert_eq!(receipt(&bench), Value::Null);
+    bench.tick();
+    let preconfirmed = find(&bench);
+    let partial = bench.ask("eth_getBlockByNumber", r#"["pending",true]"#);
+    assert_eq!(preconfirmed["blockHash"], partial["hash"]);
+    assert_eq!(partial["transactions"], json!([preconfirmed]));
+    assert_eq!(receipt(&bench)["blockHash"], partial["hash"]);
+    assert_eq!(bench.ask("eth_getBlockReceipts", r#"["pending"]"#), json!([receipt(&bench)]));
+    let (before, receipt_before) = (find(&bench), receipt(&bench));
+    bench.seal();
+    assert_eq!((find(&bench), receipt(&bench)), (before, receipt_before));
+    assert_eq!(bench.ask("eth_getBlockByNumber", r#"["latest",true]"#), partial);
+}
+
+#[test]
+fn an_older_view_of_a_batch_still_finds_what_was_preconfirmed_meanwhile() {
+    let mut bench = Bench::new(2);
+    let old = bench.view();
+    let hash = bench.submit(&transfer(&bench.wallets[0], 0));
+    bench.tick();
+    let params = format!("[\"{hash}\"]");
+    let found = bench.api.call(Some(&old), "eth_getTransactionByHash", params.as_bytes()).unwrap();
+    let found: Value = serde_json::from_slice(&found).unwrap();
+    assert_eq!(found["blockNumber"], json!("0x1"), "neither in the old view nor in the pool");
+}
+
+#[test]
+fn the_pending_nonce_counts_what_is_preconfirmed_and_what_is_pooled_behind_it() {
+    let mut bench = Bench::new(2);
+    let wallet = bench.wallets[0].clone();
+    let count = |bench: &Bench, tag: &str| {
+        bench.ask("eth_getTransactionCount", &format!("[\"{}\",\"{tag}\"]", wallet.address))
+    };
+    bench.submit(&transfer(&wallet, 0));
+    bench.submit(&transfer(&wallet, 1));
+    bench.submit(&transfer(&wallet, 3));
+    assert_eq!((count(&bench, "latest"), count(&bench, "pending")), (json!("0x0"), json!("0x2")));
+    let old = bench.view();
+    bench.tick();
+    assert_eq!((count(&bench, "latest"), count(&bench, "pending")), (json!("0x0"), json!("0x2")));
+    bench.submit(&transfer(&wallet, 2));
+    assert_eq!(count(&bench, "pending"), json!("0x4"), "the gap is closed");
+    let params = format!("[\"{}\",\"pending\"]", wallet.address);
+    let from_old = bench.api.call(Some(&old), "eth_getTransactionCount", params.as_bytes()).unwrap();
+    assert_eq!(from_old, b"\"0x4\"", "the newest view counts, not the batch's");
+    bench.seal();
+    assert_eq!((count(&bench, "latest"), count(&bench, "pending")), (json!("0x4"), json!("0x4")));
+}
+
+#[test]
+fn a_contract_creation_names_its_contract() {
+    let mut bench = Bench::new(1);
+    let raw = bench.wallets[0].eip1559(0, TxKind::Create, U256::ZERO, 100_000, Bytes::new(), Fees::default());
+    let hash = bench.submit(&raw);
+    bench.tick();
+    let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
+    assert_eq!(receipt["contractAddress"], json!(bench.wallets[0].address.create(0)));
+    assert_eq!(receipt["to"], Value::Null);
+}

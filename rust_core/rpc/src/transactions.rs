@@ -1,0 +1,67 @@
+//! Transactions and receipts by hash.
+
+use alloy_primitives::B256;
+use foreseal_node::View;
+use foreseal_types::mutant;
+
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    blocks::NULL,
+    json::{BlockOfReceipt, Inclusion, write_receipt, write_transaction},
+    params::Params,
+};
+
+pub const METHODS: &[Method] = &[
+    Method::inline(
+        "eth_getTransactionByHash",
+        &[Argument::required("hash", Kind::Hash)],
+        get_transaction_by_hash,
+    ),
+    Method::inline(
+        "eth_getTransactionReceipt",
+        &[Argument::required("hash", Kind::Hash)],
+        get_transaction_receipt,
+    ),
+];
+
+/// From the request's view; else from the pool; else, as it may have gone from one to the other meanwhile, from the
+/// newest view.
+fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let hash = params.required()?;
+    if let Some(included) = included(context.view()?, &hash) {
+        return Ok(included);
+    }
+    if let Some(pooled) = context.node.pool().get(&hash) {
+        let mut out = Vec::new();
+        write_transaction(&mut out, pooled.transaction(), None);
+        return Ok(out);
+    }
+    if mutant!("pool-read-last") {
+        return Ok(NULL.to_vec());
+    }
+    Ok(included(context.newest_view()?.as_ref(), &hash).unwrap_or_else(|| NULL.to_vec()))
+}
+
+fn included(view: &View, hash: &B256) -> Option<Vec<u8>> {
+    let (found, index) = view.transaction(hash)?;
+    let transaction = found.block.transactions.get(index)?;
+    let mut out = Vec::new();
+    write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index as u64)));
+    Some(out)
+}
+
+fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let hash = params.required()?;
+    let view = context.view()?;
+    Ok(receipt(view, &hash).unwrap_or_else(|| NULL.to_vec()))
+}
+
+fn receipt(view: &View, hash: &B256) -> Option<Vec<u8>> {
+    let (found, index) = view.transaction(hash)?;
+    let block = &found.block;
+    let (transaction, receipt) = (block.transactions.get(index)?, block.receipts.get(index)?);
+    let mut out = Vec::new();
+    let context = BlockOfReceipt::new(view.spec(), block);
+    write_receipt(&mut out, &context, index as u64, transaction, receipt);
+    Some(out)
+}

@@ -1,0 +1,55 @@
+//! What execution reads.
+
+use alloy_primitives::{Address, B256, U256};
+use foreseal_types::Account;
+use revm_bytecode::Bytecode;
+
+/// A read that could not be answered. Memory never fails; a store may.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StateError {
+    #[error("code {0} is not in the state")]
+    MissingCode(B256),
+    #[error("state read failed: {0}")]
+    Store(String),
+}
+
+/// Read access to the state after some step, as execution needs it.
+///
+/// Object safe, so that layers meet at `&dyn StateReader`. An absent account reads as `None`, an absent slot as zero.
+pub trait StateReader: Send + Sync {
+    /// The account, `None` if it does not exist.
+    fn account(&self, address: &Address) -> Result<Option<Account>, StateError>;
+    /// Many accounts, in the order of the addresses. Faster than one at a time where reads can wait together.
+    fn accounts(&self, addresses: &[Address]) -> Result<Vec<Option<Account>>, StateError> {
+        addresses.iter().map(|address| self.account(address)).collect()
+    }
+    /// A storage slot's value.
+    fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError>;
+    /// The storage of one account, for reading many of its slots: the account is looked up once.
+    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError>;
+    /// Whether any storage slot of the account is not zero (EIP-7610 asks before a contract is created there).
+    fn has_storage(&self, address: &Address) -> Result<bool, StateError>;
+    /// Code by its hash, analysed once.
+    fn code(&self, hash: &B256) -> Result<Bytecode, StateError>;
+}
+
+/// Read access to the storage of one account.
+pub trait StorageReader {
+    /// A slot's value, zero if it is absent.
+    fn slot(&self, slot: &U256) -> Result<U256, StateError>;
+}
+
+/// The storage of an account that has none.
+pub struct NoStorage;
+
+impl StorageReader for NoStorage {
+    fn slot(&self, _: &U256) -> Result<U256, StateError> {
+        Ok(U256::ZERO)
+    }
+}
+
+/// The hashes that the `BLOCKHASH` opcode sees.
+pub trait BlockHashes: Send + Sync {
+    /// Hash of the ancestor with this number, `None` if it is not known. Only the last 256 are asked for.
+    fn block_hash(&self, number: u64) -> Option<B256>;
+}

@@ -1,0 +1,13 @@
+//! For tests only: keys that sign, contracts that do one thing each, a genesis that holds them, random workloads.
+
+mod assembler;
+mod contracts;
+mod genesis;
+mod wallet;
+mod workload;
+
+pub use assembler::{assemble, deploy_code};
+pub use contracts::{Contract, erc20_balance_slot, erc20_transfer};
+pub use genesis::test_genesis;
+pub use wallet::{Fees, Wallet};
+pub use workload::{Kinds, Workload};

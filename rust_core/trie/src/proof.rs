@@ -1,0 +1,65 @@
+//! Merkle proofs.
+
+use alloy_primitives::Bytes;
+
+use crate::{
+    Trie, Value, encode,
+    key::{nibble, shared_prefix},
+    node::{Branch, Node, Reference},
+};
+
+impl<V: Value> Trie<V> {
+    /// The nodes (RLP) from the root towards `key`, those held inline by their parent left out: they prove the value
+    /// of the key, or that it has none. Nothing for an empty trie.
+    pub fn prove(&self, key: &[u8]) -> Vec<Bytes> {
+        let mut proof = Vec::new();
+        let mut depth = 0;
+        let mut next = self.top();
+        while let Some(child) = next {
+            match &child.node {
+                Node::Leaf(leaf) => {
+                    add(&mut proof, |scratch, out| encode::leaf(leaf, depth, scratch, out));
+                    break;
+                }
+                Node::Branch(branch) => {
+                    let follows = shared_prefix(key, branch.prefix(), depth) == branch.prefix().len();
+                    add_branch(&mut proof, branch, follows);
+                    depth += branch.prefix().len();
+                    if !follows || depth == key.len() * 2 {
+                        break;
+                    }
+                    next = branch.child(nibble(key, depth));
+                    depth += 1;
+                }
+            }
+        }
+        proof
+    }
+}
+
+/// Adds a branch and the extension above it; without the branch itself if the key leaves the extension.
+fn add_branch<V: Value>(proof: &mut Vec<Bytes>, branch: &Branch<V>, follows: bool) {
+    if !branch.prefix().is_empty() {
+        let below = reference_without_prefix(branch);
+        add(proof, |_, out| encode::extension(branch.prefix(), &below, out));
+        if !follows || below.as_hash().is_none() {
+            return;
+        }
+    }
+    add(proof, |scratch, out| encode::branch(branch, scratch, out));
+}
+
+fn reference_without_prefix<V: Value>(branch: &Branch<V>) -> Reference {
+    let mut rlp = Vec::new();
+    encode::branch(branch, &mut Vec::new(), &mut rlp);
+    Reference::inline(&rlp).unwrap_or_else(|| Reference::hash(foreseal_types::keccak(&rlp)))
+}
+
+/// Adds one node, unless its parent holds it inline.
+fn add(proof: &mut Vec<Bytes>, encode: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) {
+    let mut rlp = Vec::new();
+    encode(&mut Vec::new(), &mut rlp);
+    if proof.is_empty() || rlp.len() >= 32 {
+        proof.push(rlp.into());
+    }
+}

@@ -1,0 +1,159 @@
+//! Gives the planned nodes their references: one height after the other, many hashes at once.
+
+use std::ops::Range;
+
+use alloy_primitives::B256;
+use foreseal_types::keccak_batch;
+
+use crate::{
+    Value,
+    build::{Build, Planned, PlannedBranch, Slot},
+    encode,
+    node::{Branch, Child, Head, Node, Reference, fetch_sharers},
+};
+
+/// Nodes encoded before they are hashed together: their RLP then still is in the nearest cache.
+const BATCH: usize = 64;
+
+impl<V: Value> Build<V> {
+    /// Hashes the whole plan and turns slots of it into nodes; `None` for an empty one.
+    pub fn seal(self, roots: Vec<Slot<V>>) -> Vec<Option<Child<V>>> {
+        let mut sealed = Sealed { heights: Vec::with_capacity(self.heights.len()), links: self.links };
+        let mut batch = Batch::default();
+        for planned in self.heights {
+            let mut done = Vec::with_capacity(planned.len());
+            let mut planned = planned.into_iter();
+            while !planned.as_slice().is_empty() {
+                fetch_sharers(planned.as_slice().iter().take(BATCH).flat_map(old_children));
+                batch.fill(planned.by_ref().take(BATCH), &mut sealed);
+                batch.finish(&mut done);
+            }
+            sealed.heights.push(done);
+        }
+        roots.into_iter().map(|slot| sealed.take(slot)).collect()
+    }
+}
+
+/// The children of which a planned node shares most.
+fn old_children<V>(planned: &Planned<V>) -> &[Child<V>] {
+    match planned {
+        Planned::Leaf { .. } => &[],
+        Planned::Branch(branch) => branch.old.as_ref().map_or(&[], Branch::children),
+    }
+}
+
+/// The finished nodes; each is taken by its one parent.
+struct Sealed<V> {
+    heights: Vec<Vec<Option<Child<V>>>>,
+    links: Vec<(u8, Slot<V>)>,
+}
+
+impl<V> Sealed<V> {
+    fn take(&mut self, slot: Slot<V>) -> Option<Child<V>> {
+        match slot {
+            Slot::Empty => None,
+            Slot::Sealed(child) => Some(child),
+            Slot::New(position) => self.heights[position.height][position.index].take(),
+        }
+    }
+
+    /// Makes a branch; `children` is an empty list to collect them in.
+    fn branch(&mut self, planned: PlannedBranch<V>, children: &mut Vec<Child<V>>) -> Branch<V> {
+        let PlannedBranch { old, prefix, value, mask, links } = planned;
+        let (old_mask, kept) = old.as_ref().map_or((0, [].as_slice()), |old| (old.mask(), old.children()));
+        let mut passed = 0;
+        for at in links {
+            let (nibble, slot) = &mut self.links[at];
+            let slot = std::mem::replace(slot, Slot::Empty);
+            let bit = 1u16 << *nibble;
+            let before = (old_mask & (bit - 1)).count_ones() as usize;
+            children.extend_from_slice(&kept[passed..before]);
+            children.extend(self.take(slot));
+            passed = before + usize::from(old_mask & bit != 0);
+        }
+        children.extend_from_slice(&kept[passed..]);
+        Branch::new(Head { prefix, value, mask }, children.drain(..))
+    }
+}
+
+/// Nodes on their way through the hash function.
+struct Batch<V> {
+    nodes: Vec<Node<V>>,
+    rlp: Vec<u8>,
+    /// Where in `rlp` each node is.
+    ranges: Vec<Range<usize>>,
+    value: Vec<u8>,
+    children: Vec<Child<V>>,
+}
+
+impl<V> Default for Batch<V> {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            rlp: Vec::new(),
+            ranges: Vec::new(),
+            value: Vec::new(),
+            children: Vec::with_capacity(16),
+        }
+    }
+}
+
+impl<V: Value> Batch<V> {
+    fn fill(&mut self, planned: impl Iterator<Item = Planned<V>>, sealed: &mut Sealed<V>) {
+        self.rlp.clear();
+        self.ranges.clear();
+        for node in planned {
+            let start = self.rlp.len();
+            match node {
+                Planned::Leaf { leaf, depth } => {
+                    encode::leaf(&leaf, depth, &mut self.value, &mut self.rlp);
+                    self.nodes.push(Node::Leaf(leaf));
+                }
+                Planned::Branch(planned) => {
+                    let branch = sealed.branch(planned, &mut self.children);
+                    encode::branch(&branch, &mut self.value, &mut self.rlp);
+                    self.nodes.push(Node::Branch(branch));
+                }
+            }
+            self.ranges.push(start..self.rlp.len());
+        }
+    }
+
+    fn finish(&mut self, done: &mut Vec<Option<Child<V>>>) {
+        let mut references = references(&self.rlp, &self.ranges);
+        self.extend_prefixed(&mut references);
+        let children = self.nodes.drain(..).zip(references);
+        done.extend(children.map(|(node, reference)| Some(Child { reference, node })));
+    }
+
+    /// A branch with a prefix is named by its extension node, which names the branch.
+    fn extend_prefixed(&mut self, references: &mut [Reference]) {
+        self.rlp.clear();
+        self.ranges.clear();
+        let mut extended = Vec::new();
+        for (node, reference) in self.nodes.iter().zip(references.iter_mut()) {
+            if let Node::Branch(branch) = node
+                && !branch.prefix().is_empty()
+            {
+                let start = self.rlp.len();
+                encode::extension(branch.prefix(), reference, &mut self.rlp);
+                self.ranges.push(start..self.rlp.len());
+                extended.push(reference);
+            }
+        }
+        for (reference, new) in extended.into_iter().zip(self::references(&self.rlp, &self.ranges)) {
+            *reference = new;
+        }
+    }
+}
+
+/// The references of many nodes.
+fn references(rlp: &[u8], ranges: &[Range<usize>]) -> Vec<Reference> {
+    let inline: Vec<_> = ranges.iter().map(|range| Reference::inline(&rlp[range.clone()])).collect();
+    let long = ranges.iter().zip(&inline).filter(|(_, inline)| inline.is_none());
+    let inputs: Vec<&[u8]> = long.map(|(range, _)| &rlp[range.clone()]).collect();
+    let mut hashes = vec![B256::ZERO; inputs.len()];
+    keccak_batch(&inputs, &mut hashes);
+    let mut hashes = hashes.into_iter().map(Reference::hash);
+    inline.into_iter().filter_map(|inline| inline.or_else(|| hashes.next())).collect()
+}

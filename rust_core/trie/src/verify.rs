@@ -1,0 +1,121 @@
+//! Checking Merkle proofs, without a trie.
+
+use alloy_primitives::{B256, Bytes};
+use alloy_rlp::{Header, PayloadView};
+use foreseal_types::keccak;
+
+use crate::EMPTY_ROOT;
+
+/// Why a proof shows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    #[error("node {index} does not have the hash that leads to it")]
+    Hash { index: usize },
+    #[error("node {index} is not the RLP of a trie node")]
+    Malformed { index: usize },
+    #[error("it ends before the key is decided")]
+    Short,
+    #[error("{count} nodes follow the one that decides the key")]
+    Extra { count: usize },
+}
+
+/// The value that `proof`, the nodes from the root towards `key` as [`Trie::prove`](crate::Trie::prove) gives
+/// them, shows under `key` in the trie with `root`; `None` if it shows that there is none.
+///
+/// # Errors
+/// When it shows neither.
+pub fn verify_proof<N: AsRef<[u8]>>(
+    root: B256,
+    key: &[u8],
+    proof: &[N],
+) -> Result<Option<Bytes>, ProofError> {
+    if root == EMPTY_ROOT && proof.iter().all(|node| node.as_ref() == [alloy_rlp::EMPTY_STRING_CODE]) {
+        return Ok(None); // some provers send the empty trie's one node, some send nothing
+    }
+    let path: Vec<u8> = key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect();
+    let mut rest = &path[..];
+    let mut next = Next::Hash(root);
+    let mut index = 0;
+    loop {
+        let node = match next {
+            Next::Hash(hash) => {
+                let node = proof.get(index).ok_or(ProofError::Short)?.as_ref();
+                if keccak(node) != hash {
+                    return Err(ProofError::Hash { index });
+                }
+                index += 1;
+                node
+            }
+            Next::Inline(node) => node,
+            Next::Decided(value) => {
+                let count = proof.len() - index;
+                let value = value.map(Bytes::copy_from_slice);
+                return if count == 0 { Ok(value) } else { Err(ProofError::Extra { count }) };
+            }
+        };
+        next = follow(node, &mut rest).ok_or(ProofError::Malformed { index: index - 1 })?;
+    }
+}
+
+/// Where a node sends the rest of a key.
+enum Next<'a> {
+    Hash(B256),
+    /// A node shorter than 32 bytes stands inside its parent.
+    Inline(&'a [u8]),
+    Decided(Option<&'a [u8]>),
+}
+
+/// Takes from `rest` the nibbles that the node consumes. `None` if it is not a node.
+fn follow<'a>(node: &'a [u8], rest: &mut &[u8]) -> Option<Next<'a>> {
+    let mut buf = node;
+    let PayloadView::List(items) = Header::decode_raw(&mut buf).ok()? else {
+        return None;
+    };
+    match items[..] {
+        [path, item] => {
+            let (leaf, nibbles) = hex_prefix(string(path)?)?;
+            match (leaf, rest.strip_prefix(&nibbles[..])) {
+                (true, Some([])) => Some(Next::Decided(Some(string(item)?))),
+                (true, _) | (false, None) => Some(Next::Decided(None)),
+                (false, Some(after)) => {
+                    *rest = after;
+                    child(item)
+                }
+            }
+        }
+        [.., value] if items.len() == 17 => {
+            let Some((nibble, after)) = rest.split_first() else {
+                return Some(Next::Decided(Some(string(value)?).filter(|value| !value.is_empty())));
+            };
+            *rest = after;
+            child(items[usize::from(*nibble)])
+        }
+        _ => None,
+    }
+}
+
+fn child(item: &[u8]) -> Option<Next<'_>> {
+    if item.first().is_some_and(|byte| *byte >= alloy_rlp::EMPTY_LIST_CODE) {
+        return Some(Next::Inline(item));
+    }
+    match string(item)? {
+        [] => Some(Next::Decided(None)),
+        hash => B256::try_from(hash).ok().map(Next::Hash),
+    }
+}
+
+fn string(mut item: &[u8]) -> Option<&[u8]> {
+    Header::decode_bytes(&mut item, false).ok()
+}
+
+/// Whether it is a leaf, and the nibbles (yellow paper, appendix C).
+fn hex_prefix(path: &[u8]) -> Option<(bool, Vec<u8>)> {
+    let (flags, bytes) = path.split_first()?;
+    let odd = match (flags >> 4, flags & 0x0f) {
+        (0 | 2, 0) => None,
+        (1 | 3, nibble) => Some(nibble),
+        _ => return None,
+    };
+    let nibbles = odd.into_iter().chain(bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f])).collect();
+    Some((flags >> 4 >= 2, nibbles))
+}

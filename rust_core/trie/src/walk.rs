@@ -1,0 +1,99 @@
+//! Walks from a node down to the values of keys.
+
+use crate::{
+    Change,
+    key::{nibble, shared_prefix},
+    node::{Child, Node},
+};
+
+/// Walks that go down side by side.
+const WALKS: usize = 16;
+
+/// How far a walk has come.
+enum Cursor<'t, V> {
+    /// At a node that hangs so many nibbles deep.
+    Under(&'t Node<V>, usize),
+    At(Option<&'t V>),
+}
+
+impl<V> Clone for Cursor<'_, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V> Copy for Cursor<'_, V> {}
+
+/// Looks up one key below `top`, the root.
+pub(crate) fn one<'t, V>(top: Option<&'t Child<V>>, key: &[u8]) -> Option<&'t V> {
+    let mut cursor = Cursor::Under(&top?.node, 0);
+    loop {
+        match cursor {
+            Cursor::Under(node, depth) => cursor = descend(node, key, depth),
+            Cursor::At(value) => return value,
+        }
+    }
+}
+
+/// Looks up many keys below `top`, which hangs `depth` nibbles deep, several side by side.
+pub(crate) fn many<'t, V: 't, K>(
+    top: Option<&'t Child<V>>,
+    depth: usize,
+    keys: &[K],
+    bytes: impl Fn(&K) -> &[u8],
+    mut found: impl FnMut(Option<&'t V>),
+) {
+    for keys in keys.chunks(WALKS) {
+        let start = top.map_or(Cursor::At(None), |top| Cursor::Under(&top.node, depth));
+        let mut cursors = [start; WALKS];
+        let mut under_way = true;
+        while under_way {
+            under_way = false;
+            for (cursor, key) in cursors.iter_mut().zip(keys) {
+                if let Cursor::Under(node, depth) = *cursor {
+                    *cursor = descend(node, bytes(key), depth);
+                    under_way = true;
+                }
+            }
+        }
+        for cursor in cursors.iter().take(keys.len()) {
+            found(match cursor {
+                Cursor::At(value) => *value,
+                Cursor::Under(..) => None,
+            });
+        }
+    }
+}
+
+/// Brings the nodes above the keys of `changes` into the cache: to update them one after the other would wait for each.
+pub(crate) fn fetch<V>(top: Option<&Child<V>>, depth: usize, changes: &[Change<V>]) {
+    if changes.len() >= WALKS {
+        many(
+            top,
+            depth,
+            changes,
+            |(key, _)| key.as_slice(),
+            |value| {
+                std::hint::black_box(value.is_some());
+            },
+        );
+    }
+}
+
+/// One step of a walk.
+#[inline]
+fn descend<'t, V>(node: &'t Node<V>, key: &[u8], depth: usize) -> Cursor<'t, V> {
+    let branch = match node {
+        Node::Leaf(leaf) => return Cursor::At((leaf.key.as_slice() == key).then_some(&leaf.value)),
+        Node::Branch(branch) => branch,
+    };
+    let prefix = branch.prefix();
+    if !prefix.is_empty() && shared_prefix(key, prefix, depth) < prefix.len() {
+        return Cursor::At(None);
+    }
+    let depth = depth + prefix.len();
+    if depth == key.len() * 2 {
+        return Cursor::At(branch.value().map(|leaf| &leaf.value));
+    }
+    branch.child(nibble(key, depth)).map_or(Cursor::At(None), |child| Cursor::Under(&child.node, depth + 1))
+}

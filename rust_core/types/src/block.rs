@@ -1,0 +1,71 @@
+//! A block: sealed, or as it stands at a step.
+
+use std::sync::Arc;
+
+use alloy_consensus::Header;
+use alloy_eips::eip4895::Withdrawals;
+use alloy_primitives::B256;
+use alloy_rlp::{Encodable, Header as RlpHeader, RlpDecodable, RlpEncodable};
+use imbl::Vector;
+
+use crate::{Envelope, Receipt, Transaction};
+
+/// A block with its receipts. Lists share their structure with the block of the step before, so that a
+/// step costs what it adds.
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub header: Header,
+    /// Hash of `header`.
+    pub hash: B256,
+    pub transactions: Vector<Arc<Transaction>>,
+    /// One per transaction.
+    pub receipts: Vector<Arc<Receipt>>,
+    pub uncles: Vec<Header>,
+    /// `None` before Shanghai.
+    pub withdrawals: Option<Withdrawals>,
+    /// Length in bytes of the RLP of the transaction list's payload; kept because `size` needs it at every step.
+    pub transactions_length: usize,
+}
+
+/// The wire form of a block (yellow paper, EIP-4895).
+#[derive(Clone, Debug, RlpEncodable, RlpDecodable)]
+#[rlp(trailing)]
+pub struct BlockBytes {
+    pub header: Header,
+    pub transactions: Vec<Envelope>,
+    pub uncles: Vec<Header>,
+    pub withdrawals: Option<Withdrawals>,
+}
+
+impl Block {
+    /// Size in bytes of the block's RLP, as `eth_getBlockByNumber` reports it.
+    pub fn size(&self) -> usize {
+        RlpHeader { list: true, payload_length: self.payload_length() }.length_with_payload()
+    }
+
+    fn payload_length(&self) -> usize {
+        self.header.length()
+            + RlpHeader { list: true, payload_length: self.transactions_length }.length_with_payload()
+            + self.uncles.length()
+            + self.withdrawals.as_ref().map_or(0, Encodable::length)
+    }
+
+    /// The block's RLP.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        RlpHeader { list: true, payload_length: self.payload_length() }.encode(out);
+        self.header.encode(out);
+        RlpHeader { list: true, payload_length: self.transactions_length }.encode(out);
+        for transaction in &self.transactions {
+            transaction.envelope().encode(out);
+        }
+        self.uncles.encode(out);
+        if let Some(withdrawals) = &self.withdrawals {
+            withdrawals.encode(out);
+        }
+    }
+}
+
+/// Length of a transaction inside the block's RLP: typed ones are wrapped in a string.
+pub fn length_in_block(transaction: &Transaction) -> usize {
+    transaction.envelope().length()
+}

@@ -1,0 +1,213 @@
+//! The rules of a chain: which fork is active when, and the numbers that depend on it.
+
+use std::ops::RangeInclusive;
+
+use alloy_consensus::{
+    Header,
+    constants::{EMPTY_OMMER_ROOT_HASH, EMPTY_WITHDRAWALS},
+};
+use alloy_eips::{
+    eip1559::{BaseFeeParams, INITIAL_BASE_FEE},
+    eip7685::EMPTY_REQUESTS_HASH,
+    eip7840::BlobParams,
+    eip7892::BlobScheduleBlobParams,
+};
+use alloy_genesis::{ChainConfig, Genesis};
+use alloy_primitives::{Address, B256};
+use revm_primitives::hardfork::SpecId;
+
+use crate::{GenesisError, genesis::check_genesis};
+
+/// Per-transaction gas cap from Osaka on (EIP-7825).
+pub const TRANSACTION_GAS_CAP: u64 = alloy_eips::eip7825::MAX_TX_GAS_LIMIT_OSAKA;
+/// Largest RLP size of a block in bytes from Osaka on (EIP-7934).
+pub const MAX_BLOCK_BYTES: usize = 10 * 1024 * 1024 - 2 * 1024 * 1024;
+
+/// Least gas limit of a block (yellow paper, section 4.4.4).
+const MIN_GAS_LIMIT: u64 = 5_000;
+/// The gas limit moves by less than this part of the parent's (yellow paper, section 4.4.4).
+const GAS_LIMIT_BOUND: u64 = 1_024;
+
+/// A chain's rules, read from a genesis file in geth's format.
+#[derive(Clone, Debug)]
+pub struct ChainSpec {
+    genesis: Genesis,
+    blobs: BlobScheduleBlobParams,
+    /// Base fee of a produced block never falls below this (wei), from `config.minBaseFee`.
+    min_base_fee: u64,
+}
+
+/// The position of a block as far as fork rules care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForkPoint {
+    pub number: u64,
+    pub timestamp: u64,
+    /// Whether the block is a proof-of-stake one: its difficulty is zero (EIP-3675).
+    pub merged: bool,
+}
+
+impl From<&Header> for ForkPoint {
+    fn from(header: &Header) -> Self {
+        Self { number: header.number, timestamp: header.timestamp, merged: header.difficulty.is_zero() }
+    }
+}
+
+impl ChainSpec {
+    /// Takes the rules from a genesis.
+    ///
+    /// # Errors
+    /// When the genesis names a fork that this version does not implement, or a number that no chain can have.
+    pub fn new(genesis: Genesis) -> Result<Self, GenesisError> {
+        check_genesis(&genesis)?;
+        let config = &genesis.config;
+        let min_base_fee = match config.extra_fields.get("minBaseFee") {
+            None => 0,
+            Some(value) => value.as_u64().ok_or(GenesisError::MinBaseFee)?,
+        };
+        let blobs = config.blob_schedule_blob_params();
+        Ok(Self { genesis, blobs, min_base_fee })
+    }
+
+    /// The genesis that the rules came from, its allocation included.
+    pub fn genesis(&self) -> &Genesis {
+        &self.genesis
+    }
+
+    /// The fork configuration.
+    pub fn config(&self) -> &ChainConfig {
+        &self.genesis.config
+    }
+
+    /// EIP-155 chain id.
+    pub fn chain_id(&self) -> u64 {
+        self.genesis.config.chain_id
+    }
+
+    /// Where EIP-6110 deposits are logged, if the chain has such a contract.
+    pub fn deposit_contract(&self) -> Option<Address> {
+        self.genesis.config.deposit_contract_address
+    }
+
+    /// The fork whose rules hold at `at`.
+    pub fn fork(&self, at: impl Into<ForkPoint>) -> SpecId {
+        let at = at.into();
+        let config = self.config();
+        let block = |fork: Option<u64>| fork.is_some_and(|n| n <= at.number);
+        // Headers of these forks hold a base fee too, so as in geth none begins before London.
+        let london = block(config.london_block);
+        let time = |fork: Option<u64>| london && fork.is_some_and(|t| t <= at.timestamp);
+        if at.merged && config.terminal_total_difficulty.is_some() {
+            let later = [
+                (config.osaka_time, SpecId::OSAKA),
+                (config.prague_time, SpecId::PRAGUE),
+                (config.cancun_time, SpecId::CANCUN),
+                (config.shanghai_time, SpecId::SHANGHAI),
+            ];
+            return later.into_iter().find(|(t, _)| time(*t)).map_or(SpecId::MERGE, |(_, id)| id);
+        }
+        let earlier = [
+            (config.london_block, SpecId::LONDON),
+            (config.berlin_block, SpecId::BERLIN),
+            (config.istanbul_block, SpecId::ISTANBUL),
+            (config.petersburg_block, SpecId::PETERSBURG),
+            // revm has no Constantinople of its own: it differs from Petersburg by EIP-1283 alone, which
+            // every public network left out by activating both at one block.
+            (config.constantinople_block, SpecId::PETERSBURG),
+            (config.byzantium_block, SpecId::BYZANTIUM),
+            (config.eip158_block.or(config.eip155_block), SpecId::SPURIOUS_DRAGON),
+            (config.eip150_block, SpecId::TANGERINE),
+            (config.homestead_block, SpecId::HOMESTEAD),
+        ];
+        earlier.into_iter().find(|(n, _)| block(*n)).map_or(SpecId::FRONTIER, |(_, id)| id)
+    }
+
+    /// Blob limits and price rule at `timestamp`; `None` before Cancun.
+    pub fn blob_params(&self, timestamp: u64) -> Option<BlobParams> {
+        let config = self.config();
+        let active = |fork: Option<u64>| fork.is_some_and(|t| t <= timestamp);
+        if active(config.osaka_time) {
+            let scheduled = self.blobs.active_scheduled_params_at_timestamp(timestamp);
+            Some(scheduled.copied().unwrap_or(self.blobs.osaka))
+        } else if active(config.prague_time) {
+            Some(self.blobs.prague)
+        } else if active(config.cancun_time) {
+            Some(self.blobs.cancun)
+        } else {
+            None
+        }
+    }
+
+    /// The gas limits that the block after `parent` may have; none when its parent's is too low.
+    pub fn gas_limits_after(&self, parent: &Header) -> RangeInclusive<u64> {
+        // EIP-1559 doubles the limit at the fork, so that the target stays what the limit was.
+        let first = self.config().london_block == Some(parent.number.saturating_add(1));
+        let before = if first { parent.gas_limit.saturating_mul(2) } else { parent.gas_limit };
+        let step = (before / GAS_LIMIT_BOUND).saturating_sub(1);
+        before.saturating_sub(step).max(MIN_GAS_LIMIT)..=before.saturating_add(step)
+    }
+
+    /// Base fee (wei per gas) of the block after `parent` (EIP-1559), without the chain's own floor.
+    /// `None` before London.
+    pub fn base_fee_after(&self, parent: &Header) -> Option<u64> {
+        let london = self.config().london_block?;
+        if parent.number.saturating_add(1) < london {
+            return None;
+        }
+        Some(parent.next_block_base_fee(BaseFeeParams::ethereum()).unwrap_or(INITIAL_BASE_FEE))
+    }
+
+    /// Base fee of a block that this node produces: EIP-1559, but not below the chain's floor.
+    pub fn produced_base_fee(&self, parent: &Header) -> Option<u64> {
+        self.base_fee_after(parent).map(|fee| fee.max(self.min_base_fee))
+    }
+
+    /// The least base fee (wei per gas) of produced blocks; 0 when the chain sets none.
+    pub fn min_base_fee(&self) -> u64 {
+        self.min_base_fee
+    }
+
+    /// Excess blob gas of the block after `parent` at `timestamp` (EIP-4844, 7691, 7918). `None` before Cancun.
+    pub fn excess_blob_gas_after(&self, parent: &Header, timestamp: u64) -> Option<u64> {
+        let params = self.blob_params(timestamp)?;
+        Some(parent.next_block_excess_blob_gas(params).unwrap_or(0))
+    }
+
+    /// Wei per blob gas in the block with `header`. `None` before Cancun.
+    pub fn blob_base_fee(&self, header: &Header) -> Option<u128> {
+        header.blob_fee(self.blob_params(header.timestamp)?)
+    }
+
+    /// Base fee (wei per gas) and blob base fee (wei per blob gas) of the block with `header`, zero where it has none.
+    pub fn fees_of(&self, header: &Header) -> (u64, u128) {
+        (header.base_fee_per_gas.unwrap_or(0), self.blob_base_fee(header).unwrap_or(0))
+    }
+
+    /// The genesis header over a given state root. As in geth, its fields follow from London and the fork times alone,
+    /// whatever its difficulty: many chains that were never mined have one.
+    pub fn genesis_header(&self, state_root: B256) -> Header {
+        let genesis = &self.genesis;
+        let fork = self.fork(ForkPoint { number: 0, timestamp: genesis.timestamp, merged: true });
+        let shanghai = fork.is_enabled_in(SpecId::SHANGHAI);
+        let cancun = fork.is_enabled_in(SpecId::CANCUN);
+        let london = self.config().london_block == Some(0);
+        let given_base_fee = genesis.base_fee_per_gas.and_then(|fee| u64::try_from(fee).ok());
+        Header {
+            ommers_hash: EMPTY_OMMER_ROOT_HASH,
+            beneficiary: genesis.coinbase,
+            state_root,
+            difficulty: genesis.difficulty,
+            gas_limit: genesis.gas_limit,
+            timestamp: genesis.timestamp,
+            extra_data: genesis.extra_data.clone(),
+            mix_hash: genesis.mix_hash,
+            nonce: genesis.nonce.into(),
+            base_fee_per_gas: london.then(|| given_base_fee.unwrap_or(INITIAL_BASE_FEE)),
+            withdrawals_root: shanghai.then_some(EMPTY_WITHDRAWALS),
+            parent_beacon_block_root: cancun.then_some(B256::ZERO),
+            blob_gas_used: cancun.then(|| genesis.blob_gas_used.unwrap_or(0)),
+            excess_blob_gas: cancun.then(|| genesis.excess_blob_gas.unwrap_or(0)),
+            requests_hash: fork.is_enabled_in(SpecId::PRAGUE).then_some(EMPTY_REQUESTS_HASH),
+            ..Header::default()
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a step changes in the state.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_rlp::{BufMut, Decodable, Encodable, Header, RlpDecodable, RlpEncodable};
+
+use crate::Account;
+
+/// The changes of one account, absolute values only: applying a diff twice gives the same state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountDiff {
+    /// The account afterwards; `None` when it no longer exists.
+    pub account: Option<Account>,
+    /// The storage that existed before is gone (the account was destroyed, or created over an old one).
+    pub wiped: bool,
+    /// Slots written, ascending; zero deletes the slot.
+    pub storage: Vec<(U256, U256)>,
+}
+
+/// A set of changed accounts and new contract codes, both ascending by key.
+///
+/// Old values are not carried: states are persistent snapshots, so going back is keeping the older one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+pub struct StateDiff {
+    pub accounts: Vec<ChangedAccount>,
+    pub codes: Vec<NewCode>,
+}
+
+/// One entry of [`StateDiff::accounts`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedAccount {
+    pub address: Address,
+    pub diff: AccountDiff,
+}
+
+/// One entry of [`StateDiff::codes`].
+#[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+pub struct NewCode {
+    pub hash: B256,
+    pub code: Bytes,
+}
+
+impl StateDiff {
+    /// Whether applying it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.codes.is_empty()
+    }
+}
+
+#[derive(Clone, Copy, RlpEncodable, RlpDecodable)]
+struct AccountWire {
+    nonce: u64,
+    balance: U256,
+    code_hash: B256,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct SlotWire {
+    slot: U256,
+    value: U256,
+}
+
+#[derive(RlpDecodable)]
+struct ChangedAccountWire {
+    address: Address,
+    wiped: bool,
+    /// Zero or one account.
+    account: Vec<AccountWire>,
+    storage: Vec<SlotWire>,
+}
+
+/// The storage writes as RLP, from the pairs as they are: a token's entry holds thousands.
+struct Slots<'a>(&'a [(U256, U256)]);
+
+impl Slots<'_> {
+    fn payload(&self) -> usize {
+        self.0.iter().map(|&(slot, value)| SlotWire { slot, value }.length()).sum()
+    }
+}
+
+impl Encodable for Slots<'_> {
+    fn encode(&self, out: &mut dyn BufMut) {
+        Header { list: true, payload_length: self.payload() }.encode(out);
+        for &(slot, value) in self.0 {
+            SlotWire { slot, value }.encode(out);
+        }
+    }
+
+    fn length(&self) -> usize {
+        Header { list: true, payload_length: self.payload() }.length_with_payload()
+    }
+}
+
+/// [`ChangedAccountWire`] on the way out.
+#[derive(RlpEncodable)]
+struct ChangedAccountOut<'a> {
+    address: Address,
+    wiped: bool,
+    account: Vec<AccountWire>,
+    storage: Slots<'a>,
+}
+
+impl Encodable for ChangedAccount {
+    fn encode(&self, out: &mut dyn BufMut) {
+        self.out().encode(out);
+    }
+
+    fn length(&self) -> usize {
+        self.out().length()
+    }
+}
+
+impl ChangedAccount {
+    fn out(&self) -> ChangedAccountOut<'_> {
+        let account = self.diff.account.map(|a| AccountWire {
+            nonce: a.nonce,
+            balance: a.balance,
+            code_hash: a.code_hash,
+        });
+        ChangedAccountOut {
+            address: self.address,
+            wiped: self.diff.wiped,
+            account: account.into_iter().collect(),
+            storage: Slots(&self.diff.storage),
+        }
+    }
+}
+
+impl Decodable for ChangedAccount {
+    fn decode(buf: &mut &[u8]) -> alloy_rlp::Result<Self> {
+        let wire = ChangedAccountWire::decode(buf)?;
+        if wire.account.len() > 1 {
+            return Err(alloy_rlp::Error::ListLengthMismatch { expected: 1, got: wire.account.len() });
+        }
+        let account = wire.account.into_iter().next().map(|a| Account {
+            nonce: a.nonce,
+            balance: a.balance,
+            code_hash: a.code_hash,
+        });
+        let storage = wire.storage.into_iter().map(|s| (s.slot, s.value)).collect();
+        Ok(Self { address: wire.address, diff: AccountDiff { account, wiped: wire.wiped, storage } })
+    }
+}

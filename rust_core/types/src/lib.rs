@@ -1,0 +1,26 @@
+//! Layer 0: what the other layers speak about. Built from alloy types; nothing here executes or stores.
+
+mod account;
+mod block;
+mod chain;
+mod diff;
+mod flashblock;
+mod genesis;
+mod hash;
+mod mutant;
+mod receipt;
+mod transaction;
+
+pub use account::Account;
+pub use block::{Block, BlockBytes, length_in_block};
+pub use chain::{ChainSpec, ForkPoint, MAX_BLOCK_BYTES, TRANSACTION_GAS_CAP};
+pub use diff::{AccountDiff, ChangedAccount, NewCode, StateDiff};
+pub use flashblock::Flashblock;
+pub use genesis::{
+    DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
+};
+pub use hash::{hash_address, keccak, keccak_batch, logs_bloom};
+pub use mutant::mutant_is_on;
+pub use receipt::Receipt;
+pub use revm_primitives::hardfork::SpecId;
+pub use transaction::{Envelope, Transaction, TransactionError, recover_all};

@@ -1,0 +1,31 @@
+//! Switches that break an invariant on purpose, so that a test can show that it would notice.
+//!
+//! Without the feature `mutants` every switch is the constant `false` and its branch is compiled out.
+//! With it, the environment variable `FORESEAL_MUTANT` names the one that is on. `tests/mutants.toml`
+//! lists them all, each with the test that must fail.
+
+/// Whether the invariant named by this literal is broken on purpose; `false` unless built with `mutants`.
+///
+/// ```
+/// if !foreseal_types::mutant!("skip-sync") { /* sync */ }
+/// ```
+#[macro_export]
+macro_rules! mutant {
+    ($name:literal) => {
+        $crate::mutant_is_on($name)
+    };
+}
+
+/// The function behind [`mutant!`](crate::mutant!): call the macro, whose names the list is checked against.
+#[cfg(not(feature = "mutants"))]
+#[inline]
+pub const fn mutant_is_on(_name: &str) -> bool {
+    false
+}
+
+/// The function behind [`mutant!`](crate::mutant!): call the macro, whose names the list is checked against.
+#[cfg(feature = "mutants")]
+pub fn mutant_is_on(name: &str) -> bool {
+    static CHOSEN: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    CHOSEN.get_or_init(|| std::env::var("FORESEAL_MUTANT").ok()).as_deref() == Some(name)
+}

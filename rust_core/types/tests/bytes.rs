@@ -1,0 +1,130 @@
+//! What the journal carries survives its bytes.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use alloy_consensus::{Eip658Value, ReceiptEnvelope, ReceiptWithBloom, TxType};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use alloy_rlp::{Decodable, Encodable};
+use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, Receipt, StateDiff, logs_bloom};
+use proptest::{collection::vec, option, prelude::*};
+
+fn address() -> impl Strategy<Value = Address> {
+    any::<[u8; 20]>().prop_map(Address::from)
+}
+
+fn word() -> impl Strategy<Value = B256> {
+    any::<[u8; 32]>().prop_map(B256::from)
+}
+
+/// Small and large values, zero among them.
+fn number() -> impl Strategy<Value = U256> {
+    prop_oneof![
+        Just(U256::ZERO),
+        any::<u64>().prop_map(U256::from),
+        any::<[u8; 32]>().prop_map(U256::from_be_bytes)
+    ]
+}
+
+prop_compose! {
+    fn account()(nonce: u64, balance in number(), code_hash in word()) -> Account {
+        Account { nonce, balance, code_hash }
+    }
+}
+
+prop_compose! {
+    fn changed()(
+        address in address(),
+        account in option::of(account()),
+        wiped: bool,
+        storage in vec((number(), number()), 0..6),
+    ) -> ChangedAccount {
+        ChangedAccount { address, diff: AccountDiff { account, wiped, storage } }
+    }
+}
+
+prop_compose! {
+    fn diff()(
+        accounts in vec(changed(), 0..6),
+        codes in vec((word(), vec(any::<u8>(), 0..80)), 0..3),
+    ) -> StateDiff {
+        let codes = codes.into_iter().map(|(hash, code)| NewCode { hash, code: code.into() }).collect();
+        StateDiff { accounts, codes }
+    }
+}
+
+prop_compose! {
+    fn log()(address in address(), topics in vec(word(), 0..5), data in vec(any::<u8>(), 0..100)) -> Log {
+        Log::new_unchecked(address, topics, data.into())
+    }
+}
+
+prop_compose! {
+    fn receipt()(
+        kind in 0_u8..5,
+        status in prop_oneof![
+            any::<bool>().prop_map(Eip658Value::Eip658),
+            word().prop_map(Eip658Value::PostState)
+        ],
+        cumulative_gas_used: u64,
+        gas_used: u64,
+        first_log_index: u64,
+        contract_address in option::of(address()),
+        logs in vec(log(), 0..4),
+    ) -> Receipt {
+        let bloom = logs_bloom(&logs);
+        Receipt { kind, status, cumulative_gas_used, logs, bloom, gas_used, contract_address, first_log_index }
+    }
+}
+
+fn survives<T: Encodable + Decodable + PartialEq + std::fmt::Debug>(value: &T) {
+    let mut bytes = Vec::new();
+    value.encode(&mut bytes);
+    assert_eq!(bytes.len(), value.length());
+    assert_eq!(alloy_rlp::decode_exact::<T>(&bytes).unwrap(), *value);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_state_diff_survives(diff in diff()) {
+        survives(&diff);
+    }
+
+    #[test]
+    fn a_receipt_survives_and_its_bloom_is_computed_again(receipt in receipt()) {
+        survives(&receipt);
+    }
+
+    /// Against alloy's own receipts.
+    #[test]
+    fn a_receipt_has_the_consensus_encoding(receipt in receipt()) {
+        let inner = alloy_consensus::Receipt {
+            status: receipt.status,
+            cumulative_gas_used: receipt.cumulative_gas_used,
+            logs: receipt.logs.clone(),
+        };
+        let with_bloom = ReceiptWithBloom { receipt: inner, logs_bloom: receipt.bloom };
+        let peer = ReceiptEnvelope::from_typed(TxType::try_from(receipt.kind).unwrap(), with_bloom);
+        let mut bytes = Vec::new();
+        receipt.encode_2718(&mut bytes);
+        prop_assert_eq!(Bytes::from(bytes), Bytes::from(peer.encoded_2718()));
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error_or_another_value_and_never_a_panic(
+        diff in diff(),
+        receipt in receipt(),
+        at: prop::sample::Index,
+        bit in 0_u8..8,
+    ) {
+        for mut bytes in [alloy_rlp::encode(&diff), alloy_rlp::encode(&receipt)] {
+            let position = at.index(bytes.len());
+            bytes[position] ^= 1 << bit;
+            let _ = alloy_rlp::decode_exact::<StateDiff>(&bytes);
+            let _ = alloy_rlp::decode_exact::<Receipt>(&bytes);
+            let _ = foreseal_types::Flashblock::decode(&bytes);
+        }
+    }
+}

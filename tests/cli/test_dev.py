@@ -1,0 +1,71 @@
+"""`foreseal dev`: options, data folder, port and signals. Banner and first call are in `live/test_first_run.py`."""
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from command import foreseal
+from live import live_node, wait_for
+from live.process import foreseal_command
+
+WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+
+
+def test_a_temporary_chain_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with live_node():
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_reach_the_chain() -> None:
+    chain = ["--chain-id", "5", "--accounts", "2", "--balance", "7", "--gas-limit", "30000000", "--mnemonic", WORDS]
+    with live_node(*chain, "--block-time", "1s") as node:
+        assert node.rpc("eth_chainId") == "0x5"
+        assert int(node.rpc("eth_getBlockByNumber", "earliest", False)["gasLimit"], 16) == 30_000_000
+        accounts = wait_for(lambda: re.findall(r"(0x[0-9a-fA-F]{40}) ", node.printed), 10, "accounts in the banner")
+        assert len(accounts) == 2
+        assert int(node.rpc("eth_getBalance", accounts[0], "latest"), 16) == 7 * 10**18
+
+
+def test_a_kept_chain_goes_on_and_has_one_owner(tmp_path: Path) -> None:
+    with live_node("--datadir", str(tmp_path), "--block-time", "1s") as node:
+        block = wait_for(lambda: node.rpc("eth_getBlockByNumber", "0x2", False), 20, "block 2")
+        second = foreseal("dev", "--datadir", tmp_path, "--port", "0")
+    assert (second.returncode, second.stdout) == (2, "")
+    assert second.stderr.startswith("foreseal: ")
+    assert second.stderr.count("\n") == 1
+    assert str(tmp_path) in second.stderr
+    with live_node("--datadir", str(tmp_path), "--block-time", "1s") as node:
+        assert node.rpc("eth_getBlockByNumber", "0x2", False) == block
+
+
+def test_a_kept_chain_is_not_taken_for_another(tmp_path: Path) -> None:
+    with live_node("--datadir", str(tmp_path)):
+        pass
+    other = foreseal("dev", "--datadir", tmp_path, "--port", "0", "--chain-id", "5")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "another genesis" in other.stderr
+
+
+def test_two_servers_do_not_share_a_port() -> None:
+    with live_node() as node:
+        port = node.url.rpartition(":")[2]
+        second = foreseal("dev", "--port", port)
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr == f"foreseal: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("delay", [0.3, 0.5, 0.8])
+def test_a_signal_during_the_start_ends_it_with_0(delay: float, number: int) -> None:
+    command = [foreseal_command(), "dev", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(delay)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")

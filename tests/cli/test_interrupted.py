@@ -1,0 +1,76 @@
+"""SIGINT and SIGTERM in the middle of a command that works on a chain: what was done stays, and it can go on."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from command import foreseal
+from live.process import foreseal_command
+from live_node import shared
+
+HEAD = "0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7"
+BLOCKS = 54
+
+
+def blocks_of(chain: bytes) -> Iterator[bytes]:
+    """The RLP lists in a chain file, all of them longer than 55 bytes."""
+    at = 0
+    while at < len(chain):
+        digits = chain[at] - 0xF7
+        end = at + 1 + digits + int.from_bytes(chain[at + 1 : at + 1 + digits], "big")
+        yield chain[at:end]
+        at = end
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_import_ends_in_good_order_and_goes_on_later(tmp_path: Path, number: int) -> None:
+    sample = shared("execution-apis")
+    # A pipe makes the import as slow as it must be for a signal in its middle.
+    pipe, datadir = tmp_path / "chain.rlp", tmp_path / "data"
+    os.mkfifo(pipe)
+    command = [foreseal_command(), "import", "--datadir", datadir, "--genesis", sample / "genesis.json", pipe]
+    fed = 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            with pipe.open("wb", buffering=0) as chain:
+                for block in blocks_of((sample / "chain.rlp").read_bytes()):
+                    chain.write(block)
+                    fed += 1
+                    if fed == 20:
+                        process.send_signal(number)
+                    time.sleep(0.02)
+        except BrokenPipeError:
+            pass
+        out, err = process.communicate(timeout=30)
+    assert 20 <= fed < BLOCKS
+    assert (process.returncode, out) == (130, "")
+    assert [line for line in err.splitlines() if line] == [
+        "foreseal: interrupted: the blocks so far are kept; the same command goes on after them"
+    ]
+
+    assert foreseal("journal", "check", datadir).returncode == 0
+    done = foreseal("import", "--datadir", datadir, sample / "chain.rlp")
+    assert done.returncode == 0
+    words = done.stdout.split()
+    imported, known = int(words[1]), int(words[3].removeprefix("("))
+    assert imported + known == BLOCKS
+    assert 15 <= known <= fed
+    assert done.stdout.endswith(f"head {BLOCKS} {HEAD}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_of_vectors_ends(number: int) -> None:
+    archives = [shared("ethereum-tests.tar.zst")] * 50
+    command = [foreseal_command(), "blocktest", *archives]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        # It runs once there is a line.
+        assert process.stdout.readline()
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert process.returncode == 130

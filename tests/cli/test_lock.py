@@ -1,0 +1,49 @@
+"""One process for one data directory: every other is refused with one line and exit code 2."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from command import foreseal
+from live import LiveNode, live_node
+from live.blocks import pending_number, wait_for_block
+
+
+@pytest.fixture(scope="module")
+def datadir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("held")
+
+
+@pytest.fixture(scope="module")
+def holder(datadir: Path) -> Iterator[LiveNode]:
+    """A node that holds it."""
+    with live_node("--datadir", str(datadir)) as node:
+        yield node
+
+
+COMMANDS = [
+    ["dev", "--port", "0", "--datadir", "DIR"],
+    ["run", "--port", "0", "--datadir", "DIR"],
+    ["run", "--port", "0", "--no-produce", "--datadir", "DIR"],
+    ["import", "--datadir", "DIR", __file__],
+    ["export", "--datadir", "DIR", "OUT"],
+    ["journal", "check", "DIR"],
+    ["journal", "repair", "DIR", "--yes"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:2]))
+def test_a_second_process_is_refused(holder: LiveNode, datadir: Path, tmp_path: Path, command: list[str]) -> None:
+    places = {"DIR": str(datadir), "OUT": str(tmp_path / "out.rlp")}
+    second = foreseal(*(places.get(word, word) for word in command))
+    assert (second.returncode, second.stdout) == (2, "")
+    assert second.stderr.startswith("foreseal: ")
+    assert second.stderr.count("\n") == 1
+    assert str(datadir) in second.stderr
+    assert not (tmp_path / "out.rlp").exists()
+
+
+def test_the_first_goes_on(holder: LiveNode) -> None:
+    wait_for_block(holder.rpc, pending_number(holder.rpc))
+    assert holder.rpc.request("GET", "/healthz").status == 200

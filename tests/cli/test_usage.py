@@ -1,0 +1,102 @@
+"""Help for people, and wrong use: exit code 2 and one clear line."""
+
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from foreseal.cli.main import foreseal, run
+
+COMMANDS = [
+    ["dev"],
+    ["run"],
+    ["import"],
+    ["export"],
+    ["journal"],
+    ["journal", "check"],
+    ["journal", "repair"],
+    ["statetest"],
+    ["blocktest"],
+]
+
+
+def test_the_list_of_commands_is_whole() -> None:
+    assert set(foreseal.commands) == {command[0] for command in COMMANDS}
+
+
+@pytest.mark.parametrize("command", [[], *COMMANDS], ids=" ".join)
+def test_every_command_explains_itself(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Usage: foreseal")
+    assert len(text.split()) > 15
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_dev_has_its_options() -> None:
+    options = "host port datadir genesis chain-id block-time step gas-limit mnemonic accounts balance public"
+    known = {name for parameter in foreseal.commands["dev"].params for name in parameter.opts}
+    assert {f"--{option}" for option in options.split()} <= known
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"foreseal {version('foreseal')}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["dev", "extra"], "unexpected extra argument"),
+        (["dev", "--stepp", "1s"], "No such option"),
+        (["dev", "--step", "fast"], "'fast' is not a duration: write a whole number and its unit, such as 200ms or 2s"),
+        (["dev", "--step", "5ms"], "step must be at least 10ms and at most the block time of 2s, not 5ms"),
+        (["dev", "--step", "3s"], "step must be at least 10ms and at most the block time of 2s, not 3s"),
+        (["dev", "--block-time", "1500ms"], "block time must be a whole number of seconds, at least 1s, not 1500ms"),
+        (["dev", "--block-time", "0s"], "block time must be a whole number of seconds, at least 1s, not 0s"),
+        (["dev", "--port", "70000"], "70000 is not in the range"),
+        (["dev", "--mnemonic", "not a mnemonic"], "--mnemonic"),
+        (["dev", "--accounts", "-1"], "-1 is not in the range"),
+        (["dev", "--balance", str(10**60)], "is not in the range"),
+        (["dev", "--chain-id", "0"], "0 is not in the range"),
+        (["dev", "--gas-limit", "10"], "10 is not in the range"),
+        (["dev", "--gas-limit", str(10**20)], "the gas limit must be at most 9223372036854775807"),
+        (["dev", "--max-logs", str(10**20)], "limit must be at least 1 and at most 9223372036854775807"),
+        (["dev", "--max-wait", "0s"], "the wait limit must be at least 1"),
+        (["dev", "--public=1"], "does not take a value"),
+        (["dev", "--datadir", __file__], "is a file"),
+        (["dev", "--fee-recipient", "0x12"], "'0x12' has 1 bytes, exactly 20 are allowed"),
+        (["dev", "--extra-data", "12"], "write 0x and two digits for each byte"),
+        (["dev", "--genesis", "/nowhere.json"], "'/nowhere.json' does not exist"),
+        (["run"], "Missing option '--datadir'"),
+        (["run", "--datadir", __file__], "is a file"),
+        (["import", "--datadir", "no-such-folder"], "Missing argument 'CHAIN.rlp'"),
+        (["export", "--datadir", "/nowhere", "x.rlp"], "/nowhere is not a folder"),
+        (["import", "--datadir", "no-such-folder", "/nowhere.rlp"], "'/nowhere.rlp' does not exist"),
+        (["import", "--genesis", "/nowhere.json", "--datadir", "no-such-folder", __file__], "'/nowhere.json' does not"),
+        (["export", "--datadir", "/"], "Missing argument 'FILE.rlp'"),
+        (["journal", "nonsense"], "No such command 'nonsense'"),
+        (["journal", "check", "/nowhere"], "'/nowhere' does not exist"),
+        (["journal", "check"], "Missing argument 'DATADIR'"),
+        (["statetest"], "Missing argument 'PATH...'"),
+        (["statetest", "/nowhere"], "'/nowhere' does not exist"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_use_is_one_line_and_exit_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("foreseal: ")
+    assert told.err.count("\n") == 1
+    assert words in told.err
+
+
+def test_options_of_the_development_genesis_do_not_go_with_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    genesis = tmp_path / "genesis.json"
+    genesis.write_text("{}")
+    assert run(["dev", "--genesis", str(genesis), "--chain-id", "5", "--balance", "1"]) == 2
+    assert "--balance and --chain-id shape the development genesis" in capsys.readouterr().err

@@ -1,0 +1,45 @@
+// What the tests of both clients share: where the node is, and how to look into a block while it is pending.
+import { readFileSync } from 'node:fs'
+
+export const url = process.env.FORESEAL_URL
+export const key = process.env.FORESEAL_KEY
+if (!url || !key) throw new Error('FORESEAL_URL and FORESEAL_KEY name the node and the key of a funded account')
+
+export const board = JSON.parse(readFileSync(new URL('../contracts/Board.json', import.meta.url)))
+
+const LOOK = 10 // ms between two looks
+const ATTEMPTS = 5 // blocks that inOneBlock tries
+
+/** Calls `look` until it gives something; fails, naming `what`, after some seconds. */
+export async function waitFor(what, look, seconds = 20) {
+  const deadline = Date.now() + seconds * 1000
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (Date.now() > deadline) throw new Error(`no ${what} within ${seconds} s`)
+    await new Promise((resolve) => setTimeout(resolve, LOOK))
+  }
+}
+
+/**
+ * Runs `act` with the number of a block that is pending from its start to its end. Where the block was sealed meanwhile,
+ * whether `act` failed or not, it runs again at the start of another one.
+ *
+ * `sealed` gives the number of the latest block, as a number.
+ */
+export async function inOneBlock(sealed, act) {
+  let cause
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const before = await sealed()
+    if (attempt > 0) await waitFor('new block', async () => (await sealed()) > before)
+    const number = (await sealed()) + 1
+    try {
+      const result = await act(number)
+      if ((await sealed()) === number - 1) return result
+    } catch (error) {
+      if ((await sealed()) === number - 1) throw error
+      cause = error
+    }
+  }
+  throw new Error(`${ATTEMPTS} blocks were sealed before the test had looked into one of them: ${cause?.stack}`)
+}

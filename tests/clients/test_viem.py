@@ -1,0 +1,20 @@
+"""viem, unmodified: the tests are in viem.test.mjs."""
+
+from clients.javascript import passed_tests
+from live import DEV_ACCOUNTS, LiveNode
+from live.accounts import key_of
+
+TESTS = {
+    "the chain is recognised",
+    "the receipt of a transfer is read while it is pending and is the same once sealed",
+    "the next nonce comes from pending",
+    "a contract is deployed, called, estimated and its logs are read, all on pending",
+    "every kind of transaction is understood",
+    "waiting for a receipt works",
+    "reverts are decoded: reason, custom error, panic, nothing",
+    "what the specification refuses is recognised",
+}
+
+
+def test_viem(node: LiveNode) -> None:
+    assert passed_tests("viem.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == TESTS

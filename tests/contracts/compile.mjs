@@ -1,0 +1,33 @@
+// Compiles the contracts beside this file; run by hand after a change to one, never by the tests:
+//
+//     npm install --no-save solc@0.8.37 && node compile.mjs
+//
+// The JSON files that it writes are what the tests deploy; tests/test_contracts.py sees whether one is out of date.
+import { createHash } from 'node:crypto'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import solc from 'solc'
+
+const settings = {
+  evmVersion: 'cancun',
+  optimizer: { enabled: true, runs: 200 },
+  // Without a metadata hash the code depends on nothing but the source and these settings.
+  metadata: { appendCBOR: false, bytecodeHash: 'none' },
+}
+
+for (const file of readdirSync('.').filter((name) => name.endsWith('.sol'))) {
+  const name = file.slice(0, -'.sol'.length)
+  const content = readFileSync(file, 'utf8')
+  const outputSelection = { '*': { '*': ['abi', 'evm.bytecode.object'] } }
+  const input = { language: 'Solidity', sources: { [file]: { content } }, settings: { ...settings, outputSelection } }
+  const output = JSON.parse(solc.compile(JSON.stringify(input)))
+  if (output.errors) throw new Error(output.errors.map((error) => error.formattedMessage).join('\n'))
+  const { abi, evm } = output.contracts[file][name]
+  const artefact = {
+    contract: name,
+    source: { file, sha256: createHash('sha256').update(content).digest('hex') },
+    compiler: { name: 'solc', version: solc.version(), settings },
+    bytecode: `0x${evm.bytecode.object}`,
+    abi,
+  }
+  writeFileSync(`${name}.json`, `${JSON.stringify(artefact, null, 2)}\n`)
+}

@@ -1,0 +1,44 @@
+"""The long form of the campaign, and its result as a file: `make kills`."""
+
+import argparse
+import dataclasses
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import orjson
+from benches.origin import origin
+
+from durability.campaign import Campaign
+
+
+def main() -> int:
+    """Run it; 0 if nothing was lost."""
+    parser = argparse.ArgumentParser(prog="python -m durability")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--save", type=Path, help="file for the summary and where it comes from, JSON")
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="foreseal-kills-"))
+    campaign = Campaign(folder, arguments.seed)
+    summary = campaign.run(arguments.kills)
+    print(summary)
+    for fault in campaign.record.faults[:50]:
+        print(fault)
+    if arguments.save is not None:
+        report = {
+            **origin(f"make kills KILLS={arguments.kills} SEED={arguments.seed}", ("granian", "uvloop")),
+            "summary": str(summary),
+            "figures": dataclasses.asdict(summary),
+        }
+        arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    if campaign.record.faults:
+        print(f"the data directory is kept: {folder}")
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

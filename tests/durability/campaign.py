@@ -1,0 +1,154 @@
+"""Kills a node again and again under load, and compares what comes back with what its clients had read."""
+
+import os
+import random
+import signal
+import statistics
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from durability.clients import Clients, Deployed
+from durability.compare import check_reached, compare
+from durability.record import Record
+from live import LiveNode, wait_for
+from live.process import foreseal_command
+
+# The shortest block, so that kills fall on seals too, and steps that are short beside a life.
+PRODUCTION = ("--block-time", "1s", "--step", "50ms")
+
+# A life lasts at most so many seconds under load; one in `START_KILLS` rounds ends while the node still starts.
+LONGEST_LIFE = 1.6
+START_KILLS = 8
+# Blocks before the newest whose record is compared after each kill; all of it is compared at the end.
+RECENT = 3
+# Steps of older blocks need not resolve any more.
+KEPT = 1000
+# Seconds for the other processes of a node to end after one of them was killed.
+GROUP_END = 10.0
+
+# Kinds of faults that are counted one by one.
+NAMED_FAULTS = ("lost", "reordered", "changed", "mixed")
+
+
+@dataclass
+class Summary:
+    """What a campaign did and found."""
+
+    seed: int
+    kills: int = 0
+    of_group: int = 0
+    of_one_process: int = 0
+    while_starting: int = 0
+    processes: int = 0
+    """Most processes that a node consisted of."""
+    sent: int = 0
+    preconfirmed: int = 0
+    steps: int = 0
+    compared: int = 0
+    blocks: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    starts_ms: list[int] = field(default_factory=list)
+    """From the start of the process to the first answer that it is ready."""
+
+    def __str__(self) -> str:
+        others = sum(self.faults.values()) - sum(self.faults[kind] for kind in NAMED_FAULTS)
+        found = ", ".join([*(f"{kind} {self.faults[kind]}" for kind in NAMED_FAULTS), f"other {others}"])
+        half, most = statistics.median(self.starts_ms), max(self.starts_ms)
+        return (
+            f"{self.kills} kills (seed {self.seed}: {self.of_group} of the process group, {self.of_one_process} of one "
+            f"process alone, {self.while_starting} of these while it started; processes of a node: {self.processes}), "
+            f"{self.blocks} blocks, {self.sent} transactions sent, {self.preconfirmed} read as pre-confirmed, "
+            f"{self.steps} steps recorded, {self.compared} comparisons: {found}; "
+            f"start to ready: median {half:.0f} ms, longest {most} ms"
+        )
+
+
+class Campaign:
+    """One data directory and the record of its clients."""
+
+    def __init__(self, datadir: Path, seed: int) -> None:
+        self.summary = Summary(seed)
+        self.record = Record()
+        self._rng = random.Random(seed)
+        self._command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
+        self._board = b""
+
+    def run(self, kills: int) -> Summary:
+        """Kill it so many times, then compare all that was ever read."""
+        node = self._start()
+        try:
+            self._board = Deployed(node.rpc).board
+            for round_ in range(kills):
+                self._live_and_die(node, round_)
+                node = self._start()
+                check_reached(node.rpc, self.record, self.record)
+                self._compare(node, RECENT)
+            self._compare(node, KEPT)
+            self.summary.blocks = int(node.rpc("eth_blockNumber"), 16)
+            assert node.stop() == 0
+        finally:
+            if node.process.poll() is None:
+                node.kill()
+        summary, record = self.summary, self.record
+        summary.steps, summary.preconfirmed, summary.faults = len(record.steps), len(record.places), record.counts
+        return summary
+
+    def _start(self) -> LiveNode:
+        begun = time.monotonic()
+        node = LiveNode(self._command)
+        self.summary.starts_ms.append(round((time.monotonic() - begun) * 1000))
+        return node
+
+    def _compare(self, node: LiveNode, blocks: int) -> None:
+        since = max(self.record.newest[0] - blocks, 0), 0
+        self.summary.compared += compare(node.rpc, self.record.after(since), self.record)
+
+    def _live_and_die(self, node: LiveNode, round_: int) -> None:
+        clients = Clients(node.url, self._board, self.record, self._rng.getrandbits(32))
+        time.sleep(self._rng.uniform(0.05, LONGEST_LIFE))
+        clients.expect_the_end()
+        self._kill(node.process, round_)
+        clients.join()
+        node.kill()
+        self.summary.sent += clients.sent
+        if round_ % START_KILLS == START_KILLS - 1:
+            self._kill_while_starting(round_)
+
+    def _kill_while_starting(self, round_: int) -> None:
+        """A second kill before the node is back, at any moment of its start."""
+        process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(self._rng.uniform(0, 1.2 * statistics.median(self.summary.starts_ms) / 1000))
+        self._kill(process, round_)
+        self.summary.while_starting += 1
+
+    def _kill(self, process: subprocess.Popen[bytes] | subprocess.Popen[str], round_: int) -> None:
+        """The whole group in even rounds; in odd ones a single process of it, after which the others must end too."""
+        members = group_of(process.pid)
+        summary = self.summary
+        summary.kills += 1
+        summary.processes = max(summary.processes, len(members))
+        if round_ % 2 == 0:
+            summary.of_group += 1
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            summary.of_one_process += 1
+            os.kill(members[round_ // 2 % len(members)], signal.SIGKILL)
+        process.wait(GROUP_END)
+        wait_for(lambda: not group_of(process.pid), GROUP_END, "end of the other processes")
+
+
+def group_of(group: int) -> list[int]:
+    """Processes of this group that run, in the order of their start."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name before may contain anything; after it come state, parent and group.
+            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(its_group) == group and state != "Z":
+            found.append(int(stat.parent.name))
+    return sorted(found)

@@ -1,0 +1,133 @@
+"""All that the clients of a node ever read as pre-confirmed."""
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from typing import Any, NamedTuple
+
+Position = tuple[int, int]
+"""Number of a block and index of a step in it."""
+
+
+class Step(NamedTuple):
+    """A pending block as somebody read it."""
+
+    hash: str
+    transactions: tuple[str, ...]
+
+
+class Answer(NamedTuple):
+    """A pending block read alone: its header names a step that is not newer than the answer."""
+
+    at_least: Position
+    transactions: tuple[str, ...]
+
+
+class Place(NamedTuple):
+    """Where a receipt said that its transaction is; `digest` covers all of the receipt that sealing does not change."""
+
+    number: int
+    index: int
+    block_hash: str
+    digest: str
+
+
+class Record:
+    """Written by many threads while the node runs, read when it is dead. `faults` are broken promises, in words."""
+
+    def __init__(self) -> None:
+        self.steps: dict[Position, Step] = {}
+        self.receipts: dict[Position, str] = {}
+        """Digest of the receipts of a step."""
+        self.answers: dict[str, Answer] = {}
+        """By block hash."""
+        self.places: dict[str, Place] = {}
+        """By transaction hash."""
+        self.sealed: dict[int, str] = {}
+        """Hash of the sealed block, by number."""
+        self.newest: Position = (0, 0)
+        self.faults: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def saw_step(self, status: dict[str, Any], block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
+        """Status, pending block and its receipts, from one batch and so from one view."""
+        position = int(status["block"], 16), int(status["index"], 16)
+        step = Step(block["hash"], tuple(block["transactions"]))
+        digest = digest_of(receipts)
+        with self._lock:
+            if (status["block"], status["hash"]) != (block["number"], block["hash"]):
+                self._fault("mixed", f"status {status} and block {block['number']} {step.hash} are of two views")
+            if tuple(receipt["transactionHash"] for receipt in receipts) != step.transactions:
+                self._fault("mixed", f"receipts and transactions of {position} are of two views")
+            self._keep(self.steps, position, step)
+            self._keep(self.receipts, position, digest)
+            self._reached(position)
+            self._seal(int(status["latest"], 16), block["parentHash"])
+
+    def saw_answer(self, at_least: Position, block: dict[str, Any]) -> None:
+        """A pending block, read alone, and the position in the header of that response."""
+        number = int(block["number"], 16)
+        with self._lock:
+            if number < at_least[0]:
+                self._fault("mixed", f"the header names {at_least}, the answer is block {number}")
+            bound = max(at_least, (number, 0))
+            known = self.answers.get(block["hash"])
+            if known is not None:
+                bound = max(bound, known.at_least)
+            self.answers[block["hash"]] = Answer(bound, tuple(block["transactions"]))
+            self._reached(bound)
+
+    def saw_receipt(self, receipt: dict[str, Any]) -> None:
+        """The receipt of one transaction."""
+        place = place_of(receipt)
+        with self._lock:
+            known = self.places.get(receipt["transactionHash"])
+            if known is not None and known._replace(block_hash="") != place._replace(block_hash=""):
+                self._fault("changed", f"receipt of {receipt['transactionHash']}: {known}, then {place}")
+            self.places[receipt["transactionHash"]] = place
+
+    def fault(self, kind: str, what: str) -> None:
+        """A promise that was broken; kinds are counted."""
+        with self._lock:
+            self._fault(kind, what)
+
+    def after(self, position: Position) -> "Record":
+        """The part of the record from this position on."""
+        part = Record()
+        part.steps = {at: step for at, step in self.steps.items() if at >= position}
+        part.receipts = {at: digest for at, digest in self.receipts.items() if at >= position}
+        part.answers = {name: answer for name, answer in self.answers.items() if answer.at_least >= position}
+        part.places = {name: place for name, place in self.places.items() if place.number >= position[0]}
+        part.sealed = {number: name for number, name in self.sealed.items() if number >= position[0]}
+        part.newest = self.newest
+        return part
+
+    def _keep(self, known: dict[Position, Any], position: Position, value: Any) -> None:
+        if known.setdefault(position, value) != value:
+            self._fault("changed", f"{position} was {known[position]}, then {value}")
+
+    def _reached(self, position: Position) -> None:
+        self.newest = max(self.newest, position)
+
+    def _seal(self, number: int, name: str) -> None:
+        if self.sealed.setdefault(number, name) != name:
+            self._fault("changed", f"sealed block {number} was {self.sealed[number]}, then {name}")
+
+    def _fault(self, kind: str, what: str) -> None:
+        self.counts[kind] += 1
+        self.faults.append(f"{kind}: {what}")
+
+
+def place_of(receipt: dict[str, Any]) -> Place:
+    """What is kept of a receipt. A step that follows has another hash; nothing else of a receipt may change."""
+    lasting = {name: value for name, value in receipt.items() if name not in ("blockHash", "logs")}
+    logs = [{name: value for name, value in log.items() if name != "blockHash"} for log in receipt["logs"]]
+    digest = digest_of([lasting, logs])
+    return Place(int(receipt["blockNumber"], 16), int(receipt["transactionIndex"], 16), receipt["blockHash"], digest)
+
+
+def digest_of(value: Any) -> str:
+    """A short name for a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

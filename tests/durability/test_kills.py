@@ -1,0 +1,23 @@
+"""Nothing that a client read as pre-confirmed is lost by SIGKILL. `make kills` runs the long form."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from durability.campaign import Campaign
+
+KILLS = int(os.environ.get("FORESEAL_KILLS", "8"))
+SEED = int(os.environ.get("FORESEAL_SEED", "1"))
+
+
+@pytest.mark.timeout(60 + 10 * KILLS)
+def test_what_was_preconfirmed_survives_every_kill(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "data", SEED)
+    summary = campaign.run(KILLS)
+    print(f"\n{summary}")
+    assert not campaign.record.faults, "\n".join(campaign.record.faults[:20])
+    assert summary.kills >= KILLS
+    assert summary.of_one_process
+    assert summary.steps > 3 * KILLS
+    assert summary.preconfirmed > 10 * KILLS

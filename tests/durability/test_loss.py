@@ -1,0 +1,38 @@
+"""The campaign's own oracle: a node that really lost what it had promised is found out."""
+
+from pathlib import Path
+
+from durability.campaign import PRODUCTION
+from durability.clients import Clients, Deployed
+from durability.compare import check_reached, compare
+from durability.record import Record
+from live import LiveNode, wait_for
+from live.process import foreseal_command
+
+
+def test_a_journal_that_lost_its_second_half_is_found_out(tmp_path: Path) -> None:
+    command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(tmp_path)]
+    record = Record()
+    node = LiveNode(command)
+    clients = Clients(node.url, Deployed(node.rpc).board, record, seed=3)
+    wait_for(lambda: len(record.steps) > 20 and len(record.places) > 20, 30, "record worth comparing")
+    clients.expect_the_end()
+    node.kill()
+    clients.join()
+    assert record.faults == []
+
+    (segment,) = (tmp_path / "journal").iterdir()
+    written = segment.read_bytes().rstrip(b"\0")
+    with segment.open("r+b") as file:
+        # As a disk would have it that never wrote what it was told to.
+        file.seek(len(written) // 2)
+        file.write(bytes(len(written) - len(written) // 2))
+
+    node = LiveNode(command)
+    try:
+        check_reached(node.rpc, record, record)
+        assert set(record.counts) == {"lost"}
+        compare(node.rpc, record, record)
+        assert record.counts["lost"] > 10
+    finally:
+        assert node.stop() == 0

@@ -1,0 +1,17 @@
+"""A real `foreseal` process for tests, and what they need to talk to it: see README.md in the folder above."""
+
+from live.accounts import DEV_ACCOUNTS
+from live.blocks import in_one_block, wait_for
+from live.process import LiveNode, live_node
+from live.rpc import HttpAnswer, Rpc, RpcFailure
+
+__all__ = [
+    "DEV_ACCOUNTS",
+    "HttpAnswer",
+    "LiveNode",
+    "Rpc",
+    "RpcFailure",
+    "in_one_block",
+    "live_node",
+    "wait_for",
+]

@@ -1,0 +1,95 @@
+"""JSON-RPC over HTTP without a client library, so that a test sees exactly what came back."""
+
+import http.client
+import itertools
+import json
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+TIMEOUT = 30.0
+
+JSON_TYPE = {"Content-Type": "application/json"}
+
+
+class RpcFailure(Exception):
+    """A JSON-RPC error object; `data` is None where the object had none."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error)
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+        self.data: Any = error.get("data")
+
+
+class HttpAnswer(NamedTuple):
+    """A whole HTTP response; header names are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+class Rpc:
+    """Calls one endpoint over one kept connection."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        assert parts.hostname
+        self.url = url
+        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT)
+        self._ids = itertools.count(1)
+
+    def __call__(self, method: str, *params: Any) -> Any:
+        """The result of a call. Raises `RpcFailure`."""
+        answer = self.envelope(method, *params)
+        if "error" in answer:
+            raise RpcFailure(answer["error"])
+        return answer["result"]
+
+    def envelope(self, method: str, *params: Any) -> dict[str, Any]:
+        """The whole response object of a call, which is a result or an error for its id."""
+        ident = next(self._ids)
+        request = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+        answer = self.post(json.dumps(request).encode()).json()
+        assert answer["jsonrpc"] == "2.0"
+        assert answer["id"] == ident
+        assert ("error" in answer) != ("result" in answer)
+        return dict(answer)
+
+    def batch(self, *calls: tuple[str, *tuple[Any, ...]]) -> list[Any]:
+        """The results of calls, each a method and its params, that are answered from one view. Raises `RpcFailure`."""
+        requests = [
+            {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+            for ident, (method, *params) in enumerate(calls)
+        ]
+        answers = self.post(json.dumps(requests).encode()).json()
+        assert [answer["id"] for answer in answers] == list(range(len(calls)))
+        for answer in answers:
+            if "error" in answer:
+                raise RpcFailure(answer["error"])
+        return [answer["result"] for answer in answers]
+
+    def post(self, body: bytes, headers: dict[str, str] = JSON_TYPE) -> HttpAnswer:
+        """POST a body as it is."""
+        return self.request("POST", "/", body, headers)
+
+    def request(
+        self, verb: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> HttpAnswer:
+        """Any HTTP request."""
+        try:
+            self._connection.request(verb, path, body, headers or {})
+            response = self._connection.getresponse()
+            answer = response.read()
+        except BaseException:
+            self._connection.close()
+            raise
+        return HttpAnswer(response.status, {name.lower(): value for name, value in response.getheaders()}, answer)
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another one."""
+        self._connection.close()

@@ -1,0 +1,113 @@
+"""The recorded exchanges of the execution API, over HTTP, against a node that serves its chain."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from command import foreseal
+from live import LiveNode
+from live.process import foreseal_command
+from live_node import shared
+
+# Samples that the specification or the conventions answer in another way, with the reason.
+OTHERWISE = {
+    "get-storage-default-block.io": "spec.md: the block is required",
+    "get-nonce-default-block.io": "spec.md: the block is required",
+    "filter-error-invalid-blockHash-and-range.io": "spec.md: blockHash makes the range ignored",
+}
+# In a sample that says so the recorded answer stands for its form alone.
+FORM_ONLY = "speconly: client response is only checked for schema validity"
+
+METHODS = [
+    "eth_call",
+    "eth_getBalance",
+    "eth_getBlockByHash",
+    "eth_getBlockByNumber",
+    "eth_getBlockReceipts",
+    "eth_getCode",
+    "eth_getLogs",
+    "eth_getStorageAt",
+    "eth_getTransactionByHash",
+    "eth_getTransactionCount",
+    "eth_getTransactionReceipt",
+    "eth_sendRawTransaction",
+]
+
+
+class Exchange(NamedTuple):
+    """A request as it was sent, and what came back."""
+
+    file: str
+    request: bytes
+    response: Any
+
+
+def exchanges() -> Iterator[Exchange]:
+    """Those of the methods that are served, `OTHERWISE` left out."""
+    folder = shared("execution-apis")
+    for method in METHODS:
+        for path in sorted((folder / method).glob("*.io")):
+            text = path.read_text()
+            if path.name in OTHERWISE or FORM_ONLY in text:
+                continue
+            lines = text.splitlines()
+            requests = [line[3:] for line in lines if line.startswith(">> ")]
+            responses = [line[3:] for line in lines if line.startswith("<< ")]
+            assert len(requests) == len(responses) > 0
+            for request, response in zip(requests, responses, strict=True):
+                yield Exchange(f"{method}/{path.name}", request.encode(), json.loads(response))
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveNode]:
+    """`foreseal run --no-produce` on the imported chain."""
+    sample, datadir = shared("execution-apis"), tmp_path_factory.mktemp("samples")
+    done = foreseal("import", "--datadir", datadir, "--genesis", sample / "genesis.json", sample / "chain.rlp")
+    assert done.returncode == 0, done.stderr
+    node = LiveNode([foreseal_command(), "run", "--datadir", str(datadir), "--no-produce", "--port", "0"])
+    yield node
+    assert node.stop() == 0
+
+
+def without_message(response: Any) -> Any:
+    """Error messages are each node's own."""
+    if "error" in response:
+        return response | {"error": {name: value for name, value in response["error"].items() if name != "message"}}
+    return response
+
+
+def test_every_exchange_is_answered_as_recorded(serving: LiveNode) -> None:
+    found = list(exchanges())
+    for exchange in found:
+        answer = serving.rpc.post(exchange.request)
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+        assert without_message(answer.json()) == without_message(exchange.response), exchange.file
+    methods = {exchange.file.partition("/")[0] for exchange in found}
+    print(f"\n{len(found)} exchanges of {len(methods)} methods answered as recorded")
+    assert methods == set(METHODS)
+
+
+def test_a_batch_answers_them_alike(serving: LiveNode) -> None:
+    found = [exchange for exchange in exchanges() if b"eth_sendRawTransaction" not in exchange.request]
+    answers = serving.rpc.post(b"[" + b",".join(exchange.request for exchange in found) + b"]").json()
+    for exchange, answer in zip(found, answers, strict=True):
+        assert without_message(answer) == without_message(exchange.response), exchange.file
+
+
+def test_the_last_imported_block_is_final_and_nothing_was_lost(serving: LiveNode) -> None:
+    status = serving.rpc("foreseal_status")
+    assert (status["latest"], status["safe"], status["finalized"], status["block"]) == ("0x36", "0x36", "0x36", "0x37")
+    assert (status["phase"], status["producing"]) == ("serving", False)
+    assert status["pool"]["start"] != "lost in crash", "an import is no crash"
+
+
+def test_what_was_exported_makes_the_same_chain(tmp_path: Path) -> None:
+    sample = shared("execution-apis")
+    genesis = ("--genesis", sample / "genesis.json")
+    first = foreseal("import", "--datadir", tmp_path / "first", *genesis, sample / "chain.rlp")
+    assert foreseal("export", "--datadir", tmp_path / "first", tmp_path / "out.rlp").returncode == 0
+    second = foreseal("import", "--datadir", tmp_path / "second", *genesis, tmp_path / "out.rlp")
+    assert (second.returncode, second.stdout) == (0, first.stdout)

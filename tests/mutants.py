@@ -1,0 +1,125 @@
+"""Breaks each invariant on purpose and sees that a test notices (`make mutants`).
+
+One build with the feature `mutants`, then for every entry of `mutants.toml` its test twice: with the switch off it
+must pass, with the switch on it must fail. Names given as arguments choose entries. Exit 1 if a mutant survives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FEATURE = "foreseal-types/mutants"
+SWITCH = re.compile(r'\bmutant!\(\s*"([^"]+)"\s*\)')
+SECONDS_PER_TEST = 300
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One switch and the test that must notice it."""
+
+    name: str
+    breaks: str
+    package: str
+    target: str
+    test: str
+
+
+def load() -> list[Mutant]:
+    """Read the list and check it against the switches in the source."""
+    entries = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["mutant"]
+    mutants = [Mutant(**entry) for entry in entries]
+    listed = {mutant.name for mutant in mutants}
+    sources = [path for path in (ROOT / "rust_core").rglob("*.rs") if path.name != "mutant.rs"]
+    in_source = {name for path in sources for name in SWITCH.findall(path.read_text())}
+    if not in_source:
+        sys.exit("mutants: no switch found in rust_core")
+    if listed != in_source:
+        unlisted, gone = sorted(in_source - listed), sorted(listed - in_source)
+        sys.exit(f"mutants: not in mutants.toml: {unlisted}; not in the source: {gone}")
+    return mutants
+
+
+def build(packages: set[str]) -> dict[tuple[str, str], str]:
+    """Build the tests of the packages once; the executable by package and target."""
+    # Dependencies are selected too, so that the feature can be named.
+    selected = [argument for package in sorted(packages | {"foreseal-types"}) for argument in ("-p", package)]
+    command = ["cargo", "test", "--release", "--no-run", "--features", FEATURE, *selected]
+    done = subprocess.run(
+        [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, check=False
+    )
+    if done.returncode:
+        sys.exit(done.returncode)
+    executables = {}
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            package = Path(message["manifest_path"]).parent.name
+            target = message["target"]
+            name = "lib" if "lib" in target["kind"] else target["name"]
+            executables[f"foreseal-{package}", name] = message["executable"]
+    return executables
+
+
+def passes(executable: str, test: str, mutant: str | None) -> bool:
+    """Run one test, with or without a switch."""
+    environment = {
+        **os.environ,
+        "RUST_BACKTRACE": "0",
+        # A failure is expected: neither shrink it nor remember it.
+        "PROPTEST_MAX_SHRINK_ITERS": "0",
+        "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
+    }
+    environment.pop("FORESEAL_MUTANT", None)
+    if mutant:
+        environment["FORESEAL_MUTANT"] = mutant
+    done = subprocess.run(
+        [executable, "--exact", test],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_PER_TEST,
+        check=False,
+    )
+    if "running 1 test\n" not in done.stdout:
+        sys.exit(f"mutants: {executable} has no test {test}")
+    return done.returncode == 0
+
+
+def main() -> int:
+    """Run the mutants that were asked for; 1 if one survives or a test fails without one."""
+    mutants = load()
+    chosen = set(sys.argv[1:]) or {mutant.name for mutant in mutants}
+    if unknown := sorted(chosen - {mutant.name for mutant in mutants}):
+        sys.exit(f"mutants: unknown: {unknown}")
+    mutants = [mutant for mutant in mutants if mutant.name in chosen]
+    executables = build({mutant.package for mutant in mutants})
+    healthy: dict[tuple[str, str], bool] = {}
+    bad = 0
+    for mutant in mutants:
+        executable = executables.get((mutant.package, mutant.target))
+        if executable is None:
+            sys.exit(f"mutants: {mutant.package} has no test target {mutant.target}")
+        key = (executable, mutant.test)
+        if key not in healthy:
+            healthy[key] = passes(*key, None)
+        if not healthy[key]:
+            verdict = "FAILS WITHOUT IT"
+        else:
+            verdict = "SURVIVED" if passes(*key, mutant.name) else "caught"
+        bad += verdict != "caught"
+        print(f"{verdict:<16} {mutant.name:<24} {mutant.breaks} ({mutant.target}::{mutant.test})", flush=True)
+    print(f"{len(mutants) - bad} of {len(mutants)} mutants caught")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

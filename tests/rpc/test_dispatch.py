@@ -1,0 +1,235 @@
+"""Bodies in, answers out, over a double of the core."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import orjson
+import pytest
+
+from foreseal.errors import RpcError
+from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.dispatch import Reply
+
+from fake_core import FakeNode
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    return FakeNode()
+
+
+def dispatcher(node: FakeNode, limits: Limits | None = None, **more: Any) -> Dispatcher:
+    return Dispatcher(node, limits or Limits(), more.pop("registry", Registry()), **more)
+
+
+def call(method: str, *params: Any, ident: Any = 1) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": ident, "method": method, "params": list(params)}
+
+
+def ask(subject: Dispatcher, request: Any) -> tuple[int, Any]:
+    """Answer one body on a loop of its own; the answer parsed, None when there is none."""
+    body = request if isinstance(request, bytes) else orjson.dumps(request)
+
+    async def answered() -> Reply:
+        subject.calls.completions.attach(asyncio.get_running_loop())
+        try:
+            reply = subject.answer(body)
+            return await reply if isinstance(reply, Awaitable) else reply
+        finally:
+            subject.calls.completions.detach()
+
+    status, answer = asyncio.run(answered())
+    return status, orjson.loads(answer) if answer else None
+
+
+def error_of(answer: dict[str, Any]) -> tuple[Any, int, Any]:
+    assert set(answer) == {"jsonrpc", "id", "error"}
+    return answer["id"], answer["error"]["code"], answer["error"].get("data")
+
+
+def test_an_inline_call_is_answered_without_a_loop(node: FakeNode) -> None:
+    assert dispatcher(node).answer(orjson.dumps(call("eth_blockNumber", ident="a"))) == (
+        200,
+        b'{"jsonrpc":"2.0","id":"a","result":"0x0"}',
+    )
+
+
+def test_errors_of_the_core_arrive_with_their_data(node: FakeNode) -> None:
+    status, answer = ask(dispatcher(node), call("reverts"))
+    assert (status, answer["error"]) == (200, {"code": -32000, "message": "execution reverted", "data": "0x"})
+    _, answer = ask(dispatcher(node), call("fails"))
+    assert answer["error"] == {"code": -32000, "message": "nonce too low"}
+    assert error_of(ask(dispatcher(node), call("nothing"))[1]) == (1, -32601, None)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"nonsense", b'{"a":"\xff"}', b"\xff\xfe", b"[" * 10_000 + b"]" * 10_000])
+def test_what_is_not_json_is_a_parse_error(node: FakeNode, body: bytes) -> None:
+    status, answer = ask(dispatcher(node), body)
+    assert (status, error_of(answer)) == (200, (None, -32700, None))
+
+
+def test_a_call_on_a_core_thread_is_awaited(node: FakeNode) -> None:
+    assert ask(dispatcher(node), call("slow", "x")) == (200, {"jsonrpc": "2.0", "id": 1, "result": ["x"]})
+    assert error_of(ask(dispatcher(node), call("slow_fails"))[1]) == (1, 3, "0x01")
+
+
+def test_notifications_are_run_and_not_answered(node: FakeNode) -> None:
+    request = call("echo", 1)
+    del request["id"]
+    assert ask(dispatcher(node), request) == (204, None)
+    assert ask(dispatcher(node), [request, request | {"method": "slow"}, request | {"method": "nothing"}]) == (
+        204,
+        None,
+    )
+    assert [method for method, _ in node.calls] == ["echo", "echo", "slow", "nothing"]
+
+
+def test_a_batch_keeps_order_and_one_bad_entry_spoils_nothing(node: FakeNode) -> None:
+    requests = [
+        call("slow", 1, ident=1),
+        7,
+        call("echo", 2, ident="two"),
+        {"jsonrpc": "2.0", "method": "echo"},
+        call("slow", 3, ident=3),
+        call("slow_fails", ident=4),
+        {"jsonrpc": "2.0", "id": 5, "method": "echo", "params": {}},
+        call("nothing", ident=6),
+        [],
+    ]
+    status, answers = ask(dispatcher(node), requests)
+    assert status == 200
+    assert [answer["id"] for answer in answers] == [1, None, "two", 3, 4, 5, 6, None]
+    outcomes = [answer.get("result", answer.get("error", {}).get("code")) for answer in answers]
+    assert outcomes == [[1], -32600, [2], [3], 3, -32602, -32601, -32600]
+
+
+def test_a_batch_is_answered_from_one_view(node: FakeNode) -> None:
+    _, answers = ask(dispatcher(node), [call("eth_blockNumber", ident=i) for i in range(5)])
+    assert {answer["result"] for answer in answers} == {"0x0"}
+    _, answers = ask(dispatcher(node), [call("eth_blockNumber")])
+    assert answers[0]["result"] == "0x5"
+
+
+def test_a_batch_longer_than_the_window_of_core_threads_is_answered_whole(node: FakeNode) -> None:
+    _, answers = ask(dispatcher(node), [call("slow", i, ident=i) for i in range(200)])
+    assert [answer["result"] for answer in answers] == [[i] for i in range(200)]
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b"1", b"null", b'"x"'])
+def test_what_is_no_request_is_refused_whole(node: FakeNode, body: bytes) -> None:
+    assert error_of(ask(dispatcher(node), body)[1]) == (None, -32600, None)
+
+
+def test_limits_are_named(node: FakeNode) -> None:
+    subject = dispatcher(node, Limits(batch=3, depth=5, response=10))
+    _, answer = ask(subject, [call("echo")] * 4)
+    assert error_of(answer) == (None, -32005, {"limit": "batch", "max": 3})
+    _, answer = ask(subject, call("echo", [[[[1]]]]))
+    assert error_of(answer) == (None, -32005, {"limit": "depth", "max": 5})
+    assert ask(subject, call("echo", [[1], {}]))[1]["result"] == [[[1], {}]]
+    assert ask(subject, call("large", 8))[1]["result"] == "x" * 8
+    assert error_of(ask(subject, call("large", 9))[1]) == (1, -32005, {"limit": "response", "max": 10})
+
+
+def test_a_batch_shares_one_response_allowance(node: FakeNode) -> None:
+    subject = dispatcher(node, Limits(response=20))
+    _, answers = ask(subject, [call("large", 8, ident=1), call("large", 9, ident=2), call("echo", ident=3)])
+    assert answers[0]["result"] == "x" * 8
+    assert [error_of(answer) for answer in answers[1:]] == [
+        (ident, -32005, {"limit": "response", "max": 20}) for ident in (2, 3)
+    ]
+    assert ("echo", b"[]") not in node.calls, "what cannot be answered must not be run"
+
+
+def test_params_as_deep_as_the_greatest_limit_reach_the_core(node: FakeNode) -> None:
+    deep = orjson.loads(b"[" * 248 + b"]" * 248)
+    assert ask(dispatcher(node, Limits(depth=250)), call("echo", deep))[1]["result"] == [deep]
+
+
+def test_a_forbidden_method_is_403_alone_and_an_entry_in_a_batch(node: FakeNode) -> None:
+    subject = dispatcher(node, forbidden=frozenset({"eth_getBlockReceipts"}))
+    status, answer = ask(subject, call("eth_getBlockReceipts", "latest"))
+    assert (status, error_of(answer)) == (403, (1, -32004, None))
+    status, answers = ask(subject, [call("eth_getBlockReceipts", "latest", ident=1), call("echo", ident=2)])
+    assert (status, error_of(answers[0]), answers[1]["result"]) == (200, (1, -32004, None), [])
+    assert ask(dispatcher(node), call("eth_getBlockReceipts", "latest"))[0] == 200
+
+
+def test_too_many_calls_on_core_threads_are_429(node: FakeNode) -> None:
+    subject = dispatcher(node, Limits(calls=2))
+    node.hold = True
+
+    async def scenario() -> None:
+        subject.calls.completions.attach(asyncio.get_running_loop())
+        body = orjson.dumps(call("slow"))
+        first, second = subject.answer(body), subject.answer(body)
+        status, answer = subject.answer(body)
+        assert (status, error_of(orjson.loads(answer))) == (429, (1, -32005, {"limit": "calls", "max": 2}))
+        assert subject.answer(orjson.dumps(call("echo")))[0] == 200, "inline calls go on"
+        node.release()
+        assert [(await first)[0], (await second)[0]] == [200, 200]
+        node.hold = False
+        assert (await subject.answer(body))[0] == 200
+        subject.calls.completions.detach()
+
+    asyncio.run(scenario())
+
+
+def test_drained_waits_for_every_call_under_way(node: FakeNode) -> None:
+    subject = dispatcher(node)
+    node.hold = True
+
+    async def scenario() -> None:
+        completions = subject.calls.completions
+        completions.attach(asyncio.get_running_loop())
+        await completions.drained()
+        waiting = subject.answer(orjson.dumps(call("slow")))
+        drained = asyncio.ensure_future(completions.drained())
+        await asyncio.sleep(0)
+        assert not drained.done()
+        node.release()
+        await drained
+        assert (await waiting)[0] == 200
+        completions.detach()
+
+    asyncio.run(scenario())
+
+
+def test_registered_methods_answer_and_their_failures_end_only_themselves(node: FakeNode) -> None:
+    registry = Registry()
+
+    @registry.method("demo_add")
+    def add(left: int, right: int = 1) -> int:
+        return left + right
+
+    @registry.method("demo_later")
+    async def later() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    @registry.method("demo_refuses")
+    def refuses() -> None:
+        raise RpcError(-32050, "not today", b'{"tomorrow":true}')
+
+    @registry.method("demo_breaks")
+    async def breaks() -> None:
+        raise ZeroDivisionError
+
+    subject = dispatcher(node, registry=registry)
+    assert ask(subject, call("demo_add", 2, 3))[1]["result"] == 5
+    assert ask(subject, [call("demo_later"), call("demo_add", 1)])[1][1]["result"] == 2
+    assert ask(subject, call("demo_later"))[1]["result"] == "done"
+    assert error_of(ask(subject, call("demo_add"))[1])[1] == -32602
+    assert error_of(ask(subject, call("demo_refuses"))[1]) == (1, -32050, {"tomorrow": True})
+    assert error_of(ask(subject, call("demo_breaks"))[1]) == (1, -32603, None)
+    with pytest.raises(ValueError, match="demo_add is registered already"):
+        registry.method("demo_add")(add)
+
+
+def test_calls_are_counted_by_method_and_strange_names_are_not(node: FakeNode) -> None:
+    subject = dispatcher(node)
+    for request in (call("echo"), call("echo"), call("fails"), call("made-up-1"), call("made-up-2"), 7):
+        ask(subject, request)
+    assert subject.answered == {"echo": 2}
+    assert subject.failed == {("fails", -32000): 1, ("", -32601): 2, ("", -32600): 1}

@@ -1,0 +1,87 @@
+"""What a request must look like, and the id that comes back."""
+
+import orjson
+import pytest
+
+from foreseal.errors import RpcError
+from foreseal.rpc.envelope import InvalidRequest, failure, is_deeper, read_call, success
+
+
+def read(body: bytes) -> tuple[bytes | None, str, bytes]:
+    return read_call(orjson.loads(body), body)
+
+
+def refused(body: bytes) -> tuple[bytes | None, int]:
+    with pytest.raises(InvalidRequest) as caught:
+        read(body)
+    return caught.value.ident, caught.value.error.args[0]
+
+
+@pytest.mark.parametrize(
+    "ident",
+    ["1", "0", "-7", '"a"', '""', '"\\u00e9"', "null", "1.5", "18446744073709551615", "-9223372036854775808"],
+)
+def test_an_id_is_echoed_as_it_came(ident: str) -> None:
+    echoed, method, params = read(b'{"jsonrpc":"2.0","id":%b,"method":"m","params":[1,"x"]}' % ident.encode())
+    assert (orjson.loads(echoed), method, params) == (orjson.loads(ident), "m", b'[1,"x"]')
+
+
+@pytest.mark.parametrize(
+    "ident",
+    [
+        "18446744073709551616",
+        "-9223372036854775809",
+        "1e2",
+        "0.12345678901234567890",
+        "{}",
+        "[]",
+        "[1]",
+        "true",
+        "false",
+    ],
+)
+def test_an_id_that_would_not_survive_is_refused(ident: str) -> None:
+    assert refused(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % ident.encode()) == (b"null", -32600)
+
+
+def test_no_id_is_a_notification_and_no_params_are_none() -> None:
+    assert read(b'{"jsonrpc":"2.0","method":"m"}') == (None, "m", b"[]")
+
+
+@pytest.mark.parametrize("version", [b"", b'"jsonrpc":"1.0",', b'"jsonrpc":2.0,', b'"jsonrpc":null,'])
+def test_the_version_must_be_2_0(version: bytes) -> None:
+    assert refused(b'{%b"id":7,"method":"m"}' % version) == (b"7", -32600)
+
+
+@pytest.mark.parametrize("method", [b"", b',"method":1', b',"method":null', b',"method":["m"]'])
+def test_the_method_must_be_a_string(method: bytes) -> None:
+    assert refused(b'{"jsonrpc":"2.0","id":"x"%b}' % method) == (b'"x"', -32600)
+    assert refused(b'{"jsonrpc":"2.0"%b}' % method) == (b"null", -32600)
+
+
+@pytest.mark.parametrize("params", [b"{}", b'{"a":1}', b"null", b'"x"', b"0", b"true"])
+def test_params_must_be_an_array(params: bytes) -> None:
+    assert refused(b'{"jsonrpc":"2.0","id":1,"method":"m","params":%b}' % params) == (b"1", -32602)
+    assert refused(b'{"jsonrpc":"2.0","method":"m","params":%b}' % params) == (None, -32602)
+
+
+@pytest.mark.parametrize("request_", [b"1", b'"x"', b"null", b"true", b"[]"])
+def test_a_request_must_be_an_object(request_: bytes) -> None:
+    assert refused(request_) == (b"null", -32600)
+
+
+def test_answers_carry_what_they_were_given() -> None:
+    assert orjson.loads(success(b'"a"', b'{"x":[]}')) == {"jsonrpc": "2.0", "id": "a", "result": {"x": []}}
+    plain = orjson.loads(failure(b"1", RpcError(-32000, 'a "quoted" \n message', None)))
+    assert plain == {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": 'a "quoted" \n message'}}
+    assert orjson.loads(failure(b"1", RpcError(3, "m", b'"0x"')))["error"]["data"] == "0x"
+
+
+@pytest.mark.parametrize("depth", [1, 2, 63, 64, 65, 200])
+def test_depth_is_measured_exactly(depth: int) -> None:
+    arrays = orjson.loads(b"[" * depth + b"]" * depth)
+    objects = orjson.loads(b'[{"a":' * (depth // 2) + b"1" + b"}]" * (depth // 2))
+    assert is_deeper(arrays, depth - 1)
+    assert not is_deeper(arrays, depth)
+    assert not is_deeper(objects, depth)
+    assert not is_deeper("scalar", 0)

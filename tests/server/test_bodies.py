@@ -1,0 +1,64 @@
+"""foreseal.server.bodies: who may take how long, and who is told to stop."""
+
+import asyncio
+
+import pytest
+
+from foreseal.server.bodies import Bodies
+
+MOST = 200
+
+
+async def read(bodies: Bodies, seconds: float) -> str:
+    """Reads a body that takes so long."""
+    task = bodies.begin()
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        if not bodies.was_late(task):
+            raise
+        # It may still await: it answers.
+        await asyncio.sleep(0)
+        return "late"
+    finally:
+        bodies.end(task)
+    return "read"
+
+
+def test_a_body_may_take_half_the_limit_and_never_more_than_all_of_it() -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        bodies = Bodies(loop, MOST)
+        began = loop.time()
+        slow = [asyncio.create_task(read(bodies, 60)) for _ in range(3)]
+        quick = [asyncio.create_task(read(bodies, seconds)) for seconds in (0, MOST / 4000)]
+        assert await asyncio.gather(*slow, *quick) == ["late"] * 3 + ["read"] * 2
+        assert loop.time() - began >= MOST / 2000
+        assert all(not task.cancelling() for task in slow)
+        bodies.stop()
+
+    asyncio.run(run())
+
+
+def test_time_after_the_body_does_not_count() -> None:
+    async def run() -> str:
+        bodies = Bodies(asyncio.get_running_loop(), MOST)
+        outcome = await read(bodies, 0)
+        await asyncio.sleep(2.5 * MOST / 1000)
+        bodies.stop()
+        return outcome
+
+    assert asyncio.run(run()) == "read"
+
+
+def test_who_is_cancelled_for_another_reason_is_cancelled() -> None:
+    async def run() -> None:
+        bodies = Bodies(asyncio.get_running_loop(), MOST)
+        task = asyncio.create_task(read(bodies, 60))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        bodies.stop()
+
+    asyncio.run(run())

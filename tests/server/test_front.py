@@ -1,0 +1,153 @@
+"""granian in front of the application, over real sockets, and how it stops."""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+HERE = Path(__file__).parent
+CALL = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "echo", "params": ["x"]})
+JSON = {"content-type": "application/json"}
+
+
+class Server:
+    """A server process that says on standard output what happens."""
+
+    def __init__(self, port: int = 0, seconds_to_open: float = 0, slow: float = 0) -> None:
+        arguments = [str(HERE / "front_process.py"), str(port), str(seconds_to_open), str(slow)]
+        self.process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": str(HERE.parent)},
+            text=True,
+        )
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def listen(self) -> int:
+        """Wait until it answers; its port."""
+        assert [self.line(), self.line()] == ["opening", "started"]
+        return int(self.line().rpartition(":")[2])
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Send a signal and wait for the end: exit code, the rest of stdout, stderr."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    if made.process.poll() is None:
+        made.process.kill()
+        made.process.communicate()
+
+
+def post(port: int, body: bytes, headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", "/", body, JSON | (headers or {}))
+    response = connection.getresponse()
+    answer = response.status, response.read()
+    connection.close()
+    return answer
+
+
+def test_calls_over_one_connection(server: Server) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.listen(), timeout=20)
+    for _ in range(3):
+        connection.request("POST", "/", CALL, JSON)
+        response = connection.getresponse()
+        assert response.status == 200
+        assert response.headers["X-Foreseal-View"]
+        assert orjson.loads(response.read())["result"] == ["x"]
+    connection.close()
+
+
+def test_a_chunked_body_is_read_whole(server: Server) -> None:
+    port = server.listen()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", "/", iter([CALL[:5], CALL[5:]]), JSON, encode_chunked=True)
+    assert orjson.loads(connection.getresponse().read())["result"] == ["x"]
+    connection.close()
+
+
+def test_a_large_body_in_many_packets_is_read_whole(server: Server) -> None:
+    text = "x" * 3_000_000
+    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "echo", "params": [text]})
+    status, answer = post(server.listen(), body)
+    assert (status, orjson.loads(answer)["result"]) == (200, [text])
+
+
+def test_fifty_megabytes_are_refused_and_the_process_lives(server: Server) -> None:
+    port = server.listen()
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        size = 50 * 1024 * 1024
+        line.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size)
+        assert line.recv(100).startswith(b"HTTP/1.1 413 ")
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+        with contextlib.suppress(OSError):
+            for _ in range(size // 0x10000):
+                line.sendall(chunk)
+        assert line.recv(100).startswith(b"HTTP/1.1 413 ")
+    assert post(port, CALL)[0] == 200
+
+
+def test_a_websocket_is_refused(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.listen()), timeout=20) as line:
+        line.sendall(
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert line.recv(100).startswith(b"HTTP/1.1 403 ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_node_in_order_even_with_idle_connections(server: Server, number: int) -> None:
+    with socket.create_connection(("127.0.0.1", server.listen()), timeout=20):
+        started = time.monotonic()
+        assert server.stop(number) == (0, "stopped\n", "")
+        assert time.monotonic() - started < 5
+
+
+def test_calls_under_way_are_answered_before_the_node_stops() -> None:
+    server = Server(slow=1)
+    connection = http.client.HTTPConnection("127.0.0.1", server.listen(), timeout=20)
+    connection.request("POST", "/", CALL.replace(b"echo", b"slow"), JSON)
+    time.sleep(0.3)
+    server.process.send_signal(signal.SIGTERM)
+    response = connection.getresponse()
+    assert (response.status, orjson.loads(response.read())["result"]) == (200, ["x"])
+    connection.close()
+    assert server.process.wait(20) == 0
+    server.process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_the_start_stops_in_order(number: int) -> None:
+    server = Server(seconds_to_open=1)
+    assert server.line() == "opening"
+    assert server.stop(number) == (0, "started\nstopped\n", "")
+
+
+def test_a_taken_port_is_one_clear_error(server: Server) -> None:
+    port = server.listen()
+    second = Server(port)
+    _, err = second.process.communicate(timeout=20)
+    assert second.process.returncode == 1
+    assert err == f"cannot listen on 127.0.0.1:{port}: Address already in use\n"

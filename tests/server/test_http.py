@@ -1,0 +1,244 @@
+"""Verbs, paths, headers, statuses and limits, through the ASGI application without a socket."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from foreseal.rpc import Limits
+from foreseal.server import App, DevChain, Settings
+
+from asgi_client import Answer, ask
+from fake_core import FakeNode
+
+ONE = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []})
+ORIGIN = {"origin": "https://x.example"}
+
+
+def app(node: FakeNode | None = None, **settings: Any) -> App:
+    made = node or FakeNode()
+    return App(Settings(datadir=Path("unused"), **settings), make_node=lambda _: made)
+
+
+def post(body: bytes = ONE, headers: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    return {"chunks": [body], "headers": {"content-length": str(len(body))} | (headers or {}), **more}
+
+
+def one(subject: App, request: dict[str, Any]) -> Answer:
+    return ask(subject, request)[0]
+
+
+def test_a_call_is_answered_with_the_freshness_of_its_view() -> None:
+    answer = one(app(), post())
+    assert (answer.status, answer.body) == (200, b'{"jsonrpc":"2.0","id":1,"result":"0x0"}')
+    assert answer.headers == {b"content-type": b"application/json", b"x-foreseal-view": b"0.3; age=42"}
+
+
+def test_calls_on_core_threads_and_batches_are_awaited() -> None:
+    slow = {"jsonrpc": "2.0", "id": 1, "method": "slow", "params": [5]}
+    single, batch = ask(app(), post(orjson.dumps(slow)), post(orjson.dumps([slow, slow | {"id": 2}])))
+    assert single.json["result"] == [5]
+    assert [entry["id"] for entry in batch.json] == [1, 2]
+
+
+def test_notifications_get_204_and_no_body() -> None:
+    answer = one(app(), post(b'{"jsonrpc":"2.0","method":"echo"}'))
+    assert (answer.status, answer.body) == (204, b"")
+
+
+@pytest.mark.parametrize("verb", ["GET", "PUT", "DELETE", "HEAD", "OPTIONS"])
+def test_other_verbs_are_405(verb: str) -> None:
+    answer = one(app(), {"verb": verb})
+    assert (answer.status, answer.headers[b"allow"]) == (405, b"POST")
+
+
+def test_pages_take_get_only() -> None:
+    answer = one(app(), {"verb": "POST", "path": "/healthz"})
+    assert (answer.status, answer.headers[b"allow"]) == (405, b"GET, HEAD")
+
+
+@pytest.mark.parametrize("path", ["/rpc", "//", "/healthz/", "/favicon.ico"])
+def test_other_paths_are_404(path: str) -> None:
+    assert one(app(), post(path=path)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/json", 200),
+        ("application/json; charset=utf-8", 200),
+        ("Application/JSON ;charset=UTF-8", 200),
+        ("", 200),
+        ("text/plain", 415),
+        ("application/jsonp", 415),
+        ("application/x-www-form-urlencoded", 415),
+    ],
+)
+def test_the_content_type_must_be_json_or_absent(kind: str, status: int) -> None:
+    assert one(app(), post(headers={"content-type": kind})).status == status
+
+
+def test_a_body_declared_over_the_limit_is_413_before_it_is_read() -> None:
+    answer = one(app(limits=Limits(body=100)), post(b"x" * 101) | {"chunks": [b"x"]})
+    assert answer.unread == 1
+    assert one(app(), post(headers={"content-length": "9" * 5000})).status == 413
+    assert answer.status == 413
+    assert answer.json["error"]["data"] == {"limit": "body", "max": 100}
+
+
+@pytest.mark.parametrize("chunks", [[b"x" * 101], [b"x" * 50] * 3, [b"", b"x" * 60, b"", b"x" * 60]])
+def test_a_chunked_body_over_the_limit_is_413(chunks: list[bytes]) -> None:
+    assert one(app(limits=Limits(body=100)), {"chunks": chunks}).status == 413
+
+
+def test_a_body_in_chunks_is_put_together() -> None:
+    chunks = [ONE[:10], b"", ONE[10:30], ONE[30:]]
+    assert one(app(), {"chunks": chunks}).json["result"] == "0x0"
+    assert one(app(), {"chunks": chunks, "headers": {"content-length": str(len(ONE))}}).json["result"] == "0x0"
+
+
+def test_reading_stops_at_the_declared_length() -> None:
+    # The client double never answers a read beyond its chunks' end; the third chunk is what must not be asked for.
+    request = {"chunks": [ONE[:10], ONE[10:], b"beyond"], "headers": {"content-length": str(len(ONE))}}
+    assert one(app(), request).json["result"] == "0x0"
+
+
+def test_the_public_endpoint_refuses_block_receipts() -> None:
+    receipts = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockReceipts", "params": ["latest"]}
+    alone, batch = ask(app(public=True), post(orjson.dumps(receipts)), post(orjson.dumps([receipts])))
+    assert (alone.status, alone.json["error"]["code"]) == (403, -32004)
+    assert (batch.status, batch.json[0]["error"]["code"]) == (200, -32004)
+    assert one(app(), post(orjson.dumps(receipts))).status == 200
+
+
+def test_too_many_calls_say_when_to_try_again() -> None:
+    node = FakeNode()
+    node.hold = True
+    subject = app(node, limits=Limits(calls=1))
+    slow = post(b'{"jsonrpc":"2.0","id":1,"method":"slow","params":[]}')
+
+    async def scenario() -> Answer:
+        from asgi_client import request
+
+        await subject.startup()
+        first = asyncio.ensure_future(request(subject, **slow))
+        await asyncio.sleep(0)
+        answer = await request(subject, **slow)
+        node.release()
+        await first
+        await subject.shutdown()
+        return answer
+
+    answer = asyncio.run(scenario())
+    assert (answer.status, answer.headers[b"retry-after"]) == (429, b"1")
+
+
+def test_health_and_readiness_say_why_not() -> None:
+    node = FakeNode()
+    assert [answer.status for answer in ask(app(node), *({"verb": "GET", "path": p} for p in ("/healthz", "/readyz")))]
+    node.healthy = (False, "last tick 7000 ms ago")
+    for answer in ask(app(node), *({"verb": "GET", "path": path} for path in ("/healthz", "/readyz"))):
+        assert (answer.status, answer.body) == (503, b"last tick 7000 ms ago\n")
+
+
+def test_metrics_are_prometheus_text() -> None:
+    bad = post(b'{"jsonrpc":"2.0","id":1,"method":"nothing \\" here"}')
+    *_, answer = ask(app(), post(), bad, {"verb": "GET", "path": "/metrics"})
+    lines = answer.body.decode().splitlines()
+    assert "foreseal_view_block 2" in lines
+    assert "foreseal_view_age_seconds 0.042" in lines
+    assert 'foreseal_pool_transactions{state="ready"} 2' in lines
+    assert 'foreseal_calls_total{method="eth_blockNumber",outcome="ok"} 1' in lines
+    assert 'foreseal_calls_total{method="",outcome="-32601"} 1' in lines
+    assert answer.headers[b"content-type"].startswith(b"text/plain; version=0.0.4")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8545", 200),
+        ("app.localhost", 200),
+        ("127.0.0.1:1", 200),
+        ("127.1.2.3", 200),
+        ("[::1]:8545", 200),
+        ("my.box:80", 200),
+        ("evil.example", 403),
+        ("evil.example:8545", 403),
+        ("localhost.evil.example", 403),
+        ("10.0.0.1", 403),
+        ("", 403),
+    ],
+)
+def test_development_accepts_loopback_and_allowed_hosts_only(host: str, status: int) -> None:
+    subject = app(dev=DevChain(), browsers=True, hosts=frozenset({"my.box"}))
+    assert one(subject, post(headers={"host": host})).status == status
+
+
+def test_run_accepts_any_host_unless_told() -> None:
+    assert one(app(), post(headers={"host": "node.example"})).status == 200
+    assert one(app(hosts=frozenset({"a.example"})), post(headers={"host": "node.example"})).status == 403
+
+
+def test_development_answers_browsers_of_any_origin() -> None:
+    subject = app(browsers=True)
+    preflight, answer = ask(subject, {"verb": "OPTIONS", "headers": ORIGIN}, post(headers=ORIGIN))
+    assert preflight.status == 204
+    assert preflight.headers[b"access-control-allow-headers"] == b"content-type"
+    assert preflight.headers[b"access-control-allow-origin"] == answer.headers[b"access-control-allow-origin"] == b"*"
+
+
+def test_run_sends_no_cors_header() -> None:
+    answer = one(app(), post(headers=ORIGIN))
+    assert not [name for name in answer.headers if name.startswith(b"access-control")]
+
+
+def test_a_websocket_is_refused_with_a_reason() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app()({"type": "websocket", "path": "/"}, receive, send))
+    assert (sent[0]["type"], sent[0]["code"]) == ("websocket.close", 1008)
+
+
+def test_the_lifespan_starts_and_stops_the_node() -> None:
+    node = FakeNode()
+    subject = app(node)
+    messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
+    sent: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    asyncio.run(subject({"type": "lifespan"}, receive, send))
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert node.log == ["start", "stop"]
+
+
+def test_a_start_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORESEAL_DATADIR", raising=False)
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(App()({"type": "lifespan"}, receive, send))
+    assert sent == [
+        {
+            "type": "lifespan.startup.failed",
+            "message": "foreseal: FORESEAL_DATADIR is not set: name the folder that holds the chain",
+        }
+    ]

@@ -1,0 +1,57 @@
+"""`foreseal.server:app` under granian and uvicorn, started by their own commands."""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from live.process import LiveNode
+
+
+def command(server: str) -> list[str]:
+    """Serves the application on a free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    start = {
+        "uvicorn": ["uvicorn", "foreseal.server:app", "--lifespan", "on"],
+        "granian": ["granian", "--interface", "asgi", "foreseal.server:app"],
+    }[server]
+    return [sys.executable, "-m", *start, "--port", port]
+
+
+@pytest.fixture(params=["uvicorn", "granian"])
+def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("FORESEAL_DATADIR", str(tmp_path))
+    monkeypatch.setenv("FORESEAL_DEV", "1")
+    return str(request.param)
+
+
+@pytest.fixture
+def node(server: str) -> Iterator[LiveNode]:
+    node = LiveNode(command(server))
+    yield node
+    if node.process.poll() is None:
+        node.kill()
+
+
+def test_it_answers_and_stops_in_order(node: LiveNode, tmp_path: Path) -> None:
+    assert node.rpc("eth_chainId") == "0x7a69"
+    assert int(node.rpc("eth_getBlockByNumber", "pending", False)["number"], 16) >= 1
+    node.rpc.close()
+    node.process.send_signal(signal.SIGINT)
+    assert node.process.wait(30) == 0
+    assert (tmp_path / "pool.bin").exists(), "a clean stop saves the pool"
+
+
+def test_a_second_server_on_the_same_folder_is_refused(server: str, node: LiveNode, tmp_path: Path) -> None:
+    second = subprocess.run(command(server), capture_output=True, text=True, timeout=60, check=False)
+    assert second.returncode != 0
+    told = [line for line in (second.stdout + second.stderr).splitlines() if str(tmp_path) in line]
+    assert len(told) == 1
+    assert "foreseal: " in told[0]
+    assert node.rpc("eth_chainId") == "0x7a69"

@@ -1,0 +1,115 @@
+"""Settings: durations, variables, and what does not go together."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from foreseal.cli.dev import dev_command
+from foreseal.cli.run import run_command
+from foreseal.server import DevChain, Settings, SettingsError
+from foreseal.server.durations import format_duration, parse_duration
+from foreseal.server.settings import VARIABLES
+
+
+@pytest.mark.parametrize(("text", "ms"), [("200ms", 200), ("2s", 2000), ("1m", 60_000), (" 5s ", 5000), ("0s", 0)])
+def test_durations(text: str, ms: int) -> None:
+    assert parse_duration(text) == ms
+    assert parse_duration(format_duration(ms)) == ms
+
+
+@pytest.mark.parametrize("text", ["", "2", "2 s", "1.5s", "-1s", "2h", "s", "2S", "9999999999s", "\u0662s"])
+def test_what_is_no_duration_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match="write a whole number and its unit, such as 200ms or 2s"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"block_time": 500}, "block time must be a whole number of seconds, at least 1s, not 500ms"),
+        ({"block_time": 1500}, "block time must be a whole number of seconds, at least 1s, not 1500ms"),
+        ({"step": 9}, "step must be at least 10ms and at most the block time of 2s, not 9ms"),
+        ({"step": 2001}, "step must be at least 10ms and at most the block time of 2s, not 2001ms"),
+    ],
+)
+def test_times_that_do_not_go_together_are_refused(values: dict[str, int], words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        Settings(Path("x"), **values)
+    assert Settings(Path("x"), block_time=1000, step=1000).step == 1000
+
+
+def test_every_variable_is_read() -> None:
+    settings = Settings.from_environment(
+        {
+            "FORESEAL_DATADIR": "/d",
+            "FORESEAL_GENESIS": "/g.json",
+            "FORESEAL_BLOCK_TIME": "3s",
+            "FORESEAL_STEP": "100ms",
+            "FORESEAL_GAS_LIMIT": "30000000",
+            "FORESEAL_FEE_RECIPIENT": "0x" + "11" * 20,
+            "FORESEAL_EXTRA_DATA": "0x01",
+            "FORESEAL_PRODUCE": "no",
+            "FORESEAL_PUBLIC": "1",
+            "FORESEAL_HOSTS": "a.example, B.example",
+            "FORESEAL_MAX_BODY": "1000",
+            "FORESEAL_MAX_BATCH": "10",
+            "FORESEAL_MAX_DEPTH": "20",
+            "FORESEAL_MAX_RESPONSE": "2000",
+            "FORESEAL_MAX_CALLS": "3",
+            "FORESEAL_MAX_WAIT": "8s",
+            "FORESEAL_MAX_LOG_BLOCKS": "4",
+            "FORESEAL_MAX_LOGS": "5",
+            "FORESEAL_MAX_LOG_TIME": "6s",
+            "FORESEAL_MAX_CALL_GAS": "7",
+        }
+    )
+    assert settings.hosts == {"a.example", "b.example"}
+    assert settings.forbidden == {"eth_getBlockReceipts"}
+    limits = settings.limits
+    assert (limits.body, limits.batch, limits.depth, limits.response, limits.calls) == (1000, 10, 20, 2000, 3)
+    assert limits.wait == 8000
+    assert orjson.loads(settings.for_core()) == {
+        "datadir": "/d",
+        "chain": {"kind": "file", "path": "/g.json"},
+        "block_time": 3000,
+        "step": 100,
+        "gas_limit": 30000000,
+        "fee_recipient": "0x" + "11" * 20,
+        "extra_data": "0x01",
+        "produce": False,
+        "queue": 3,
+        "limits": {"log_blocks": 4, "logs": 5, "log_time": 6000, "call_gas": 7},
+    }
+
+
+def test_the_development_chain_reaches_the_core_in_wei() -> None:
+    settings = Settings.from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_DEV": "true"})
+    chain = orjson.loads(settings.for_core())["chain"]
+    assert (chain["kind"], chain["chain_id"], chain["accounts"]) == ("dev", 31337, 20)
+    assert int(chain["balance"], 16) == 10_000 * 10**18
+    assert settings.browsers
+    assert settings.dev == DevChain()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("FORESEAL_STEP", "fast", "FORESEAL_STEP: 'fast' is not a duration"),
+        ("FORESEAL_PUBLIC", "maybe", "FORESEAL_PUBLIC: 'maybe' is neither true nor false"),
+        ("FORESEAL_MAX_BATCH", "-1", "FORESEAL_MAX_BATCH: '-1' is not a whole number"),
+        ("FORESEAL_MAX_BATCH", "0", "the batch limit must be at least 1"),
+        ("FORESEAL_MAX_DEPTH", "251", "the depth limit must be at most 250, not 251"),
+    ],
+)
+def test_a_bad_variable_is_named(variable: str, value: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        Settings.from_environment({"FORESEAL_DATADIR": "/d", variable: value})
+
+
+def test_the_page_on_settings_has_every_variable_and_every_option() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    assert len(VARIABLES) > 15
+    assert [variable for variable in VARIABLES if f"`{variable}" not in page] == []
+    options = {name for command in (dev_command, run_command) for option in command.params for name in option.opts}
+    assert [name for name in sorted(options - {"--produce"}) if f"`{name}`" not in page] == []
