@@ -242,3 +242,20 @@ def test_a_start_that_fails_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
             "message": "foreseal: FORESEAL_DATADIR is not set: name the folder that holds the chain",
         }
     ]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"path": "/rpc", "headers": {"content-length": "2"}},
+        {"headers": {"content-type": "text/plain", "transfer-encoding": "chunked"}},
+        {"headers": {"content-length": "9" * 9}},
+    ],
+)
+def test_a_refusal_that_leaves_the_body_unread_ends_the_connection(refused: dict[str, object]) -> None:
+    assert one(app(), refused).headers[b"connection"] == b"close"
+
+
+def test_an_answer_without_an_unread_body_keeps_the_connection() -> None:
+    for request in ({"verb": "GET", "path": "/rpc"}, {"verb": "GET"}, post(ONE)):
+        assert b"connection" not in one(app(), request).headers

@@ -14,6 +14,9 @@ JSON = (b"content-type", b"application/json")
 TEXT = (b"content-type", b"text/plain; charset=utf-8")
 METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 RETRY_AFTER = (b"retry-after", b"1")
+# The body of a refused request is not read, so the connection ends with the response. Without this line the client
+# would send its next request into the closing connection.
+CLOSE = (b"connection", b"close")
 
 BUSY = 429
 # Heads remembered at most.
@@ -74,6 +77,8 @@ class Handler:
         if head not in self._good:
             response = self._check(verb, path, headers)
             if response is not None:
+                if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+                    response.headers.append(CLOSE)
                 return response
             if len(self._good) < _REMEMBERED:
                 self._good.add(head)
@@ -88,7 +93,7 @@ class Handler:
             return self._page(verb, path)
         if verb != "POST":
             if verb == "OPTIONS" and self._browsers:
-                return Response(204, PREFLIGHT, b"")
+                return Response(204, [*PREFLIGHT], b"")
             return self._wrong_verb(b"POST, OPTIONS" if self._browsers else b"POST")
         kind = headers.get(b"content-type")
         if kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
@@ -113,12 +118,12 @@ class Handler:
         """The response to a body beyond the limit; whoever reads the body stops there."""
         most = self.largest_body
         error: RpcError = over_limit("body", most, f"the body is larger than {most} bytes")
-        return Response(413, [JSON, *self._common], failure(NULL, error))
+        return Response(413, [JSON, CLOSE, *self._common], failure(NULL, error))
 
     def too_slow(self) -> Response:
         """The response to a body that did not come in time."""
         error: RpcError = over_limit("wait", self._longest_wait, f"no whole body came within {self._longest_wait} ms")
-        return Response(408, [JSON, *self._common], failure(NULL, error))
+        return Response(408, [JSON, CLOSE, *self._common], failure(NULL, error))
 
     def _page(self, verb: str, path: str) -> Response:
         if path not in ("/healthz", "/readyz", "/metrics"):
