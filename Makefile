@@ -88,8 +88,9 @@ kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with wh
 mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync")
 	$(BIN)/python tests/mutants.py $(ARGS)
 
-clients: ## Install the JavaScript clients that the tests use (npm ci, needs Node)
+clients: ## Install the JavaScript clients and the anvil that the tests use (npm ci, needs Node)
 	npm ci --prefix tests/clients
+	npm ci --prefix tests/differential
 
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
@@ -104,5 +105,5 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 		--output-file dev.lock dev.in
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules
+	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,134 @@
+"""anvil as the node that Foreseal is compared with: a process that mines the blocks of another chain again.
+
+    genesis = dev_genesis()
+    with anvil(genesis) as peer:
+        peer.repeat(block, raws)        # as the other node sealed it, empty ones too, in order from block 1
+        peer.rpc("eth_getBalance", address, "latest")
+
+What cannot be the same: hashes of blocks (anvil computes another genesis state root and draws its own mixHash), so
+BLOCKHASH and PREVRANDAO, and what contracts make of them.
+"""
+
+import contextlib
+import json
+import platform
+import re
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live import Rpc, wait_for
+from npm import find_node, install
+
+HERE = Path(__file__).parent
+START_TIME = 60.0
+"""Seconds until it must listen; well under one on an idle machine."""
+
+FORK = "osaka"
+"""The newest rules of mainnet that the pinned version knows."""
+
+_LISTENING = re.compile(r"Listening on (\S+)")
+_SAME = "number", "timestamp", "gasLimit", "baseFeePerGas", "miner"
+
+
+def anvil_command() -> Path:
+    """The native binary, installed at first use; skips the test that asks where there is none for this machine."""
+    machine = platform.system(), platform.machine()
+    if machine != ("Linux", "x86_64"):
+        pytest.skip(f"anvil is pinned for Linux on x86_64 only, this is {' on '.join(machine)}")
+    find_node()
+    install(HERE)
+    return HERE / "node_modules" / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil"
+
+
+class Anvil:
+    """A running anvil that mines only when told to, in the order of arrival."""
+
+    def __init__(self, genesis: dict[str, Any], *arguments: str) -> None:
+        """`genesis` is in geth's format; it should hold all system contracts and all funded accounts."""
+        self._folder = tempfile.TemporaryDirectory(prefix="anvil-")
+        file = Path(self._folder.name) / "genesis.json"
+        file.write_text(json.dumps(genesis))
+        options = [
+            *("--init", str(file), "--hardfork", FORK, "--chain-id", str(genesis["config"]["chainId"])),
+            *("--gas-limit", str(int(genesis["gasLimit"], 16)), "--enable-tx-gas-limit"),
+            *("--accounts", "0", "--disable-default-create2-deployer"),
+            *("--no-mining", "--order", "fifo"),
+            # Without it the traces of mined transactions have no steps.
+            *("--steps-tracing", "--disable-console-log"),
+        ]
+        self.process = subprocess.Popen(
+            [anvil_command(), "--port", "0", *options, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self.printed = ""
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        try:
+            address: str = wait_for(self._find_address, START_TIME, "the line that anvil listens", self._explain)
+            self.rpc = Rpc(f"http://{address}")
+        except BaseException:
+            self.stop()
+            raise
+
+    def repeat(self, block: dict[str, Any], raws: Sequence[str]) -> dict[str, Any]:
+        """Mine a block like `block`, which another node has, of the signed transactions `raws`; the block here.
+
+        Fails where its environment or the order of its transactions is not the same.
+        """
+        self.rpc("anvil_setCoinbase", block["miner"])
+        self.rpc("anvil_setNextBlockBaseFeePerGas", block["baseFeePerGas"])
+        self.rpc("evm_setBlockGasLimit", block["gasLimit"])
+        self.rpc("evm_setNextBlockTimestamp", block["timestamp"])
+        hashes = [self.rpc("eth_sendRawTransaction", raw) for raw in raws]
+        self.rpc("evm_mine")
+        mined: dict[str, Any] = self.rpc("eth_getBlockByNumber", "latest", False)
+        assert mined["transactions"] == hashes, "not all of them were mined, or in another order"
+        assert {name: mined[name] for name in _SAME} == {name: block[name] for name in _SAME}
+        return mined
+
+    def stop(self) -> None:
+        """End it; it keeps nothing."""
+        if hasattr(self, "rpc"):
+            self.rpc.close()
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        self._folder.cleanup()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                # It prints a line for every call; only what comes before the first one says something.
+                if not _LISTENING.search(self.printed):
+                    self.printed += line
+
+    def _find_address(self) -> str | None:
+        found = _LISTENING.search(self.printed)
+        return found[1] if found else None
+
+    def _explain(self) -> str:
+        code = self.process.poll()
+        if code is not None:
+            self._reader.join()
+            raise RuntimeError(f"anvil ended with exit code {code}:\n{self.printed}")
+        return f"anvil printed:\n{self.printed}"
+
+
+@contextlib.contextmanager
+def anvil(genesis: dict[str, Any], *arguments: str) -> Iterator[Anvil]:
+    """A running anvil on the chain of `genesis`, ended at the end."""
+    peer = Anvil(genesis, *arguments)
+    try:
+        yield peer
+    finally:
+        peer.stop()

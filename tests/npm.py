@@ -1,0 +1,49 @@
+"""Node.js, and the npm packages that a folder's package-lock.json pins."""
+
+import fcntl
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LEAST_NODE = 20
+INSTALL_TIME = 100.0
+
+_VERSION = re.compile(r"v(\d+)\.")
+
+
+def find_node() -> str:
+    """The node command; skips the test that asks where there is none that can be used."""
+    node = shutil.which("node")
+    if node is None or shutil.which("npm") is None:
+        pytest.skip(f"Node.js and npm are not on the PATH: this test needs Node {LEAST_NODE} or newer")
+    found = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = _VERSION.match(found)
+    if version is None or int(version[1]) < LEAST_NODE:
+        pytest.skip(f"Node {found} is too old: this test needs Node {LEAST_NODE} or newer")
+    return node
+
+
+def install(folder: Path) -> None:
+    """`npm ci` in `folder` where the installed packages are not those of its package-lock.json; one process at a time.
+
+    No package runs a script of its own.
+    """
+    with (folder / "package-lock.json").open("rb") as exclusive:
+        fcntl.flock(exclusive, fcntl.LOCK_EX)
+        lock = exclusive.read()
+        installed = folder / "node_modules" / ".installed-from"
+        if installed.exists() and installed.read_bytes() == lock:
+            return
+        npm = subprocess.run(
+            ["npm", "ci", "--no-progress", "--ignore-scripts"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_TIME,
+            check=False,
+        )
+        assert npm.returncode == 0, f"npm ci failed:\n{npm.stdout}{npm.stderr}"
+        installed.write_bytes(lock)
