@@ -44,6 +44,55 @@ impl StateDiff {
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.codes.is_empty()
     }
+
+    /// The one diff that does what this diff and then `later` do.
+    #[must_use]
+    pub fn then(self, later: &Self) -> Self {
+        let accounts = merge(
+            self.accounts,
+            &later.accounts,
+            |changed| changed.address,
+            |earlier, later| ChangedAccount { address: later.address, diff: earlier.diff.then(&later.diff) },
+        );
+        let codes = merge(self.codes, &later.codes, |code| code.hash, |_, later| later.clone());
+        Self { accounts, codes }
+    }
+}
+
+impl AccountDiff {
+    fn then(self, later: &Self) -> Self {
+        let Self { account, wiped, storage } = self;
+        // An account that is gone took its storage with it, whether the diff says so or not.
+        let wiped_later = later.wiped || account.is_none();
+        let kept = if wiped_later || later.account.is_none() { Vec::new() } else { storage };
+        let storage = merge(kept, &later.storage, |(slot, _)| *slot, |_, later| *later);
+        Self { account: later.account, wiped: wiped || wiped_later, storage }
+    }
+}
+
+/// Joins two lists that ascend by key; `both` joins entries of the same key.
+fn merge<T: Clone, K: Ord>(
+    earlier: Vec<T>,
+    later: &[T],
+    key: impl Fn(&T) -> K,
+    both: impl Fn(T, &T) -> T,
+) -> Vec<T> {
+    if earlier.is_empty() {
+        return later.to_vec();
+    }
+    let mut merged = Vec::with_capacity(earlier.len() + later.len());
+    let mut later = later.iter().peekable();
+    for entry in earlier {
+        while let Some(next) = later.next_if(|next| key(next) < key(&entry)) {
+            merged.push(next.clone());
+        }
+        match later.next_if(|next| key(next) == key(&entry)) {
+            Some(next) => merged.push(both(entry, next)),
+            None => merged.push(entry),
+        }
+    }
+    merged.extend(later.cloned());
+    merged
 }
 
 #[derive(Clone, Copy, RlpEncodable, RlpDecodable)]
