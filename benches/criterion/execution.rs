@@ -7,7 +7,7 @@ use alloy_eips::eip2930::AccessList;
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_evm::{BlockGas, Executor};
-use foreseal_state::{BlockHashes, State};
+use foreseal_state::{BlockHashes, State, StateError};
 use foreseal_testkit::{Contract, erc20_balance_slot, erc20_transfer};
 use foreseal_types::{
     Account, AccountDiff, ChainSpec, ChangedAccount, DEV_CHAIN_ID, DevGenesis, NewCode, StateDiff,
@@ -22,8 +22,8 @@ const LOOK_AHEAD: usize = 64;
 struct NoHashes;
 
 impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Option<B256> {
-        None
+    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
+        Ok(None)
     }
 }
 

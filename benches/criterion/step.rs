@@ -10,7 +10,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use foreseal_builder::{OpenBlock, Opening, Parent};
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
-use foreseal_state::{BlockHashes, State, StateReader};
+use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_balance_slot, erc20_transfer, test_genesis};
 use foreseal_types::ChainSpec;
 
@@ -20,8 +20,8 @@ const SENDERS: u64 = 5_000;
 struct NoHashes;
 
 impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Option<B256> {
-        None
+    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
+        Ok(None)
     }
 }
 

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
-use foreseal_state::{BlockHashes, State, StateReader};
+use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
 use foreseal_types::{ChainSpec, Flashblock, StateDiff};
 
 struct NoHashes;
 
 impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Option<B256> {
-        None
+    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
+        Ok(None)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256, map::B256Map};
 use foreseal_evm::execute_block;
-use foreseal_state::{BlockHashes, State};
+use foreseal_state::{BlockHashes, State, StateError};
 use foreseal_types::{BlockBytes, ChainSpec};
 use serde::Deserialize;
 
@@ -59,12 +59,12 @@ struct Ancestors<'a> {
 }
 
 impl BlockHashes for Ancestors<'_> {
-    fn block_hash(&self, number: u64) -> Option<B256> {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
         let mut hash = self.parent;
         loop {
-            let node = self.tree.nodes.get(&hash)?;
+            let Some(node) = self.tree.nodes.get(&hash) else { return Ok(None) };
             if node.header.number == number {
-                return Some(hash);
+                return Ok(Some(hash));
             }
             hash = node.header.parent_hash;
         }

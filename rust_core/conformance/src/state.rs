@@ -6,7 +6,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 use foreseal_evm::{BlockGas, ExecutionError, Executor};
-use foreseal_state::{BlockHashes, State, StateReader};
+use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_types::{
     Account, AccountDiff, ChainSpec, ChangedAccount, Receipt, SpecId, StateDiff, Transaction,
 };
@@ -69,8 +69,8 @@ struct Indexes {
 struct NumberHashes;
 
 impl BlockHashes for NumberHashes {
-    fn block_hash(&self, number: u64) -> Option<B256> {
-        Some(keccak256(number.to_string()))
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        Ok(Some(keccak256(number.to_string())))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alloy_consensus::{EthereumTypedTransaction, Header, SignableTransaction, Transaction as _};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
-use foreseal_state::{BlockHashes, State};
+use foreseal_state::{BlockHashes, State, StateError};
 use foreseal_types::{Account, AccountDiff, ChainSpec, ChangedAccount, Envelope, StateDiff, Transaction};
 use serde::Deserialize;
 
@@ -29,8 +29,8 @@ struct Expected {
 struct NoHashes;
 
 impl BlockHashes for NoHashes {
-    fn block_hash(&self, _: u64) -> Option<B256> {
-        None
+    fn block_hash(&self, _: u64) -> Result<Option<B256>, StateError> {
+        Ok(None)
     }
 }
 

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, b256};
 use alloy_rlp::Decodable;
 use foreseal_conformance::vectors;
 use foreseal_evm::execute_block;
-use foreseal_state::{BlockHashes, State};
+use foreseal_state::{BlockHashes, State, StateError};
 use foreseal_types::{BlockBytes, ChainSpec, parse_genesis};
 
 const HEAD: B256 = b256!("0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af8cdaa8e7dcd7");
@@ -14,8 +14,8 @@ const HEAD: B256 = b256!("0xd226371d0b1551adb03fb52b71f08e3e11247fe9b1af994768af
 struct Hashes(BTreeMap<u64, B256>);
 
 impl BlockHashes for Hashes {
-    fn block_hash(&self, number: u64) -> Option<B256> {
-        self.0.get(&number).copied()
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        Ok(self.0.get(&number).copied())
     }
 }
 

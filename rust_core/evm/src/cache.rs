@@ -321,6 +321,6 @@ impl Database for Cache<'_> {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, ReadError> {
-        Ok(self.hashes.block_hash(number).unwrap_or_default())
+        Ok(self.hashes.block_hash(number)?.unwrap_or_default())
     }
 }

@@ -9,7 +9,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
 use foreseal_evm::{BlockError, execute_block};
-use foreseal_state::{BlockHashes, State};
+use foreseal_state::{BlockHashes, State, StateError};
 use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, mutant};
 use imbl::Vector;
 
@@ -74,8 +74,9 @@ pub struct Chain {
 struct Hashes<'a>(&'a Vector<Arc<Executed>>);
 
 impl BlockHashes for Hashes<'_> {
-    fn block_hash(&self, number: u64) -> Option<B256> {
-        self.0.get(usize::try_from(number).ok()?).map(|block| block.block.hash)
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        let found = usize::try_from(number).ok().and_then(|number| self.0.get(number));
+        Ok(found.map(|block| block.block.hash))
     }
 }
 

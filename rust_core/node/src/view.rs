@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_pool::PendingHead;
-use foreseal_state::{BlockHashes, StateReader};
+use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_types::ChainSpec;
 use imbl::Vector;
 
-use crate::{Executed, Lookup};
+use crate::{Executed, Lookup, Moment};
 
 /// How a caller names a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,16 @@ pub enum BlockId {
 }
 
 /// Why a [`BlockId`] has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     #[error("block not found")]
     NotFound,
     /// `requireCanonical` with the hash of a step that a later one superseded.
     #[error("hash is not currently canonical")]
     NotCanonical,
+    /// What is stored could not be read, or is no longer what the view showed.
+    #[error(transparent)]
+    Read(#[from] StateError),
 }
 
 /// Everything a request can ask about, as of one step. Never changes; a clone of its `Arc` pins it.
@@ -80,8 +83,14 @@ impl View {
     }
 
     /// The sealed block with this number.
-    pub fn sealed(&self, number: u64) -> Option<&Arc<Executed>> {
-        self.sealed.get(usize::try_from(number).ok()?)
+    pub fn sealed(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+        let found = usize::try_from(number).ok().and_then(|number| self.sealed.get(number));
+        Ok(found.cloned())
+    }
+
+    /// The block with this number, sealed or being built.
+    pub fn at(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+        if number == self.pending.number() { Ok(Some(self.pending.clone())) } else { self.sealed(number) }
     }
 
     /// Number of the safe block.
@@ -96,7 +105,7 @@ impl View {
 
     /// The block that `id` names, as it stood then if `id` names a step.
     pub fn resolve(&self, id: BlockId) -> Result<Arc<Executed>, ResolveError> {
-        let sealed = |number| self.sealed(number).cloned().ok_or(ResolveError::NotFound);
+        let sealed = |number| self.sealed(number)?.ok_or(ResolveError::NotFound);
         match id {
             BlockId::Latest => Ok(self.latest().clone()),
             BlockId::Pending => Ok(self.pending.clone()),
@@ -106,31 +115,32 @@ impl View {
             BlockId::Number(number) => sealed(number),
             BlockId::Hash { hash, require_canonical } => self.by_hash(&hash, require_canonical),
             BlockId::Step { number, index } => {
-                let block = self.at(number).ok_or(ResolveError::NotFound)?;
+                let block = self.at(number)?.ok_or(ResolveError::NotFound)?;
                 let index = usize::try_from(index).map_err(|_| ResolveError::NotFound)?;
                 block.at_step(index).map(Arc::new).ok_or(ResolveError::NotFound)
             }
         }
     }
 
-    /// The transaction with this hash: its block (sealed or being built) and its index there.
-    pub fn transaction(&self, hash: &B256) -> Option<(&Arc<Executed>, usize)> {
-        let position = self.lookup.transaction(hash)?;
-        let block = self.at(position.number)?;
-        let found = block.block.transactions.get(position.index)?;
-        (found.hash() == *hash).then_some((block, position.index))
+    /// Header and state of the block that `id` names: as [`Self::resolve`], without the cost of the block's body.
+    pub fn moment(&self, id: BlockId) -> Result<Moment, ResolveError> {
+        self.resolve(id).map(Moment)
     }
 
-    /// Sealed block or block being built, by number.
-    fn at(&self, number: u64) -> Option<&Arc<Executed>> {
-        if number == self.pending.number() { Some(&self.pending) } else { self.sealed(number) }
+    /// The transaction with this hash: its block (sealed or being built) and its index there.
+    pub fn transaction(&self, hash: &B256) -> Result<Option<(Arc<Executed>, usize)>, StateError> {
+        let Some(position) = self.lookup.transaction(hash) else { return Ok(None) };
+        let Some(block) = self.at(position.number)? else { return Ok(None) };
+        let found = block.block.transactions.get(position.index);
+        let found = found.is_some_and(|transaction| transaction.hash() == *hash);
+        Ok(found.then_some((block, position.index)))
     }
 
     fn by_hash(&self, hash: &B256, require_canonical: bool) -> Result<Arc<Executed>, ResolveError> {
         let position = self.lookup.step(hash).ok_or(ResolveError::NotFound)?;
-        let block = self.at(position.number).ok_or(ResolveError::NotFound)?;
+        let block = self.at(position.number)?.ok_or(ResolveError::NotFound)?;
         if block.block.hash == *hash {
-            return Ok(block.clone());
+            return Ok(block);
         }
         let step = block.steps.get(position.index).ok_or(ResolveError::NotFound)?;
         if step.hash != *hash {
@@ -144,8 +154,9 @@ impl View {
 }
 
 impl BlockHashes for View {
-    fn block_hash(&self, number: u64) -> Option<B256> {
-        self.sealed(number).map(|block| block.block.hash)
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        let found = usize::try_from(number).ok().and_then(|number| self.sealed.get(number));
+        Ok(found.map(|block| block.block.hash))
     }
 }
 
@@ -155,6 +166,8 @@ impl PendingHead for View {
     }
 
     fn is_preconfirmed(&self, hash: &B256) -> bool {
-        self.transaction(hash).is_some_and(|(block, _)| block.number() == self.pending.number())
+        let Some(position) = self.lookup.transaction(hash) else { return false };
+        let found = || self.pending.block.transactions.get(position.index);
+        position.number == self.pending.number() && found().is_some_and(|found| found.hash() == *hash)
     }
 }

@@ -41,7 +41,7 @@ fn execute_from_outside(bench: &Bench) {
     let view = bench.view();
     let mut outside = Chain::new(view.spec().clone(), FinalityDepth::default());
     for number in 1..=view.latest().number() {
-        let sealed = view.sealed(number).unwrap();
+        let sealed = view.sealed(number).unwrap().unwrap();
         let mut bytes = Vec::new();
         sealed.block.encode(&mut bytes);
         outside.import(&bytes).unwrap();
@@ -78,7 +78,7 @@ fn every_fork_begins_with_the_block_that_reaches_its_time() {
     }
     let view = bench.view();
     for number in 0..=16 {
-        let header = &view.sealed(number).unwrap().block.header;
+        let header = &view.sealed(number).unwrap().unwrap().block.header;
         let (shanghai, cancun, prague) = (number >= 3, number >= 5, number >= 7);
         assert_eq!(fields(header), [shanghai, cancun, cancun, cancun, prague], "block {number}");
         let most = view.spec().blob_params(header.timestamp).map(|params| params.max_blob_count);
@@ -201,8 +201,8 @@ fn a_transaction_cannot_end_production_by_a_wrong_deposit_log() {
     let bad = bench.node.submit(&call).unwrap();
     let good = bench.node.submit(&wallets[1].transfer(0, wallets[0].address, 1, fees)).unwrap();
     bench.tick();
-    assert!(bench.view().transaction(&good).is_some());
-    assert!(bench.view().transaction(&bad).is_none());
+    assert!(bench.view().transaction(&good).unwrap().is_some());
+    assert!(bench.view().transaction(&bad).unwrap().is_none());
     let status = bench.node.pool().status(&bad);
     assert!(matches!(status, foreseal_pool::Status::Dropped(_)), "{status:?}");
     bench.seal();

@@ -26,10 +26,10 @@ fn a_submission_is_in_the_next_step() {
     let mut bench = Bench::new(datadir.path(), &wallets);
     let raw = wallets[0].transfer(0, wallets[1].address, 7, Fees::default());
     let hash = bench.node.submit(&raw).unwrap();
-    assert!(bench.view().transaction(&hash).is_none());
+    assert!(bench.view().transaction(&hash).unwrap().is_none());
     bench.tick();
     let view = bench.view();
-    let (block, index) = view.transaction(&hash).expect("it is pre-confirmed");
+    let (block, index) = view.transaction(&hash).unwrap().expect("it is pre-confirmed");
     assert_eq!((block.number(), index, view.pending_index()), (1, 0, 1));
     assert_eq!(block.block.header.gas_used, 21_000);
     assert!(!bench.node.pool().contains(&hash), "what is pre-confirmed has left the pool");
@@ -52,7 +52,7 @@ fn a_block_is_sealed_when_its_slot_ends_and_its_hash_is_its_last_steps() {
             bench.tick();
         }
         let view = bench.view();
-        let sealed = view.sealed(number).unwrap();
+        let sealed = view.sealed(number).unwrap().unwrap();
         assert_eq!(sealed.block.hash, last.pending().block.hash, "the last step is the block");
         assert_eq!(sealed.block.header.timestamp, 1_000_000 + 2 * number);
         assert_eq!(view.pending().number(), number + 1);
@@ -116,7 +116,7 @@ fn every_step_stays_resolvable_by_hash_and_position() {
             assert_eq!(found.state.root(), then.block.header.state_root);
         }
         let canonical = view.resolve(BlockId::Hash { hash, require_canonical: true });
-        let newest = view.sealed(number).unwrap_or(view.pending()).block.hash == hash;
+        let newest = view.at(number).unwrap().unwrap().block.hash == hash;
         assert_eq!(canonical.err(), (!newest).then_some(ResolveError::NotCanonical));
     }
 }
@@ -153,7 +153,7 @@ fn produced_blocks_execute_to_the_same_hash_from_outside() {
     let view = bench.view();
     let mut outside = Chain::new(view.spec().clone(), FinalityDepth::default());
     for number in 1..=30 {
-        let sealed = view.sealed(number).unwrap();
+        let sealed = view.sealed(number).unwrap().unwrap();
         let mut bytes = Vec::new();
         sealed.block.encode(&mut bytes);
         assert_eq!(bytes.len(), sealed.block.size());
@@ -181,7 +181,10 @@ fn a_transaction_is_never_in_neither_pool_nor_view() {
             }
             let Some(hash) = current else { continue };
             let pooled = node.pool().contains(&hash);
-            assert!(pooled || node.view().unwrap().transaction(&hash).is_some(), "{hash} is in neither");
+            assert!(
+                pooled || node.view().unwrap().transaction(&hash).unwrap().is_some(),
+                "{hash} is in neither"
+            );
             looks += 1;
         }
     });

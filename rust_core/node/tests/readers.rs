@@ -70,7 +70,7 @@ fn steps_are_named_for_the_last_1024_blocks_only() {
             assert_eq!(by_hash(true).err(), Some(ResolveError::NotCanonical), "block {number}");
             assert_eq!(by_position.unwrap().block.transactions.len(), 0, "block {number}");
         }
-        let sealed = view.sealed(number).unwrap();
+        let sealed = view.sealed(number).unwrap().unwrap();
         let id = BlockId::Hash { hash: sealed.block.hash, require_canonical: true };
         assert_eq!(view.resolve(id).unwrap().number(), number);
     }

@@ -50,7 +50,7 @@ fn answer(
     match view.resolve(id) {
         Ok(found) => Ok(write(view, &found)),
         Err(ResolveError::NotFound) => Ok(NULL.to_vec()),
-        Err(error @ ResolveError::NotCanonical) => Err(error.into()),
+        Err(error @ (ResolveError::NotCanonical | ResolveError::Read(_))) => Err(error.into()),
     }
 }
 

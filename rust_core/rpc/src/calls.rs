@@ -20,9 +20,9 @@ pub const METHODS: &[Method] = &[
 fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let request = request(context, params)?;
     let view = context.view()?;
-    let at = view.resolve(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
     let gas_cap = context.limits.call_gas;
-    match call(view.spec(), &at.state, view.as_ref(), &at.block.header, &request, gas_cap)? {
+    match call(view.spec(), at.state(), view.as_ref(), at.header(), &request, gas_cap)? {
         CallOutcome::Success { output, .. } => {
             let mut out = Vec::with_capacity(2 * output.len() + 4);
             write_data(&mut out, &output);
@@ -36,9 +36,9 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let request = request(context, params)?;
     let view = context.view()?;
-    let at = view.resolve(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
     let gas_cap = context.limits.call_gas;
-    let gas = estimate(view.spec(), &at.state, view.as_ref(), &at.block.header, &request, gas_cap)?;
+    let gas = estimate(view.spec(), at.state(), view.as_ref(), at.header(), &request, gas_cap)?;
     let mut out = Vec::new();
     write_quantity(&mut out, gas);
     Ok(out)

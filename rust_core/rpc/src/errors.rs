@@ -121,7 +121,7 @@ impl From<Error> for RpcError {
             Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_))) => {
                 Self::new(UNAVAILABLE, error.to_string())
             }
-            Error::State(error) => error.into(),
+            Error::State(error) | Error::Resolve(ResolveError::Read(error)) => error.into(),
             Error::Panicked => Self::new(INTERNAL, "internal error"),
         }
     }
@@ -168,7 +168,11 @@ impl From<PoolError> for RpcError {
 
 impl From<StateError> for RpcError {
     fn from(error: StateError) -> Self {
-        Self::new(INTERNAL, error.to_string())
+        let code = match error {
+            StateError::ViewGone => NOT_FOUND,
+            StateError::MissingCode(_) | StateError::Store(_) => INTERNAL,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Prices: what to offer now, and what blocks paid.
 
+use std::sync::Arc;
+
 use alloy_consensus::{Header, Transaction as _};
 use foreseal_node::{Executed, View};
 use foreseal_types::{Block, ChainSpec};
@@ -60,8 +62,9 @@ fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let newest = view.resolve(newest)?;
     let count = count.min(MAX_HISTORY).min(newest.number().saturating_add(1));
     let oldest = (newest.number() + 1).saturating_sub(count);
-    let older = (oldest..newest.number()).filter_map(|number| view.sealed(number).map(AsRef::as_ref));
-    let blocks: Vec<&Executed> = older.chain((count > 0).then_some(newest.as_ref())).collect();
+    let older = (oldest..newest.number()).filter_map(|number| view.sealed(number).transpose());
+    let newest = (count > 0).then_some(Ok(newest));
+    let blocks: Vec<Arc<Executed>> = older.chain(newest).collect::<Result<_, _>>()?;
     let mut out = Vec::new();
     write_history(&mut out, view.spec(), oldest, &blocks, percentiles.as_ref());
     Ok(out)
@@ -71,7 +74,7 @@ fn write_history(
     out: &mut Vec<u8>,
     spec: &ChainSpec,
     oldest: u64,
-    blocks: &[&Executed],
+    blocks: &[Arc<Executed>],
     percentiles: Option<&Percentiles>,
 ) {
     let headers = || blocks.iter().map(|found| &found.block.header);

@@ -64,8 +64,8 @@ impl Range {
         (self.to - self.from).saturating_add(1)
     }
 
-    fn search(self, view: &View, limits: &Limits, found: &mut Found) -> Result<(), LogLimit> {
-        let limit = |kind, to| LogLimit { kind, from: self.from, to };
+    fn search(self, view: &View, limits: &Limits, found: &mut Found) -> Result<(), Error> {
+        let limit = |kind, to| Error::LogLimit(LogLimit { kind, from: self.from, to });
         if self.length() > limits.log_blocks.max(1) && !mutant!("skip-log-limit") {
             let last = self.from.saturating_add(limits.log_blocks.max(1) - 1);
             return Err(limit(LogLimitKind::Blocks { max: limits.log_blocks }, last));
@@ -74,8 +74,8 @@ impl Range {
         let most = if single { u64::MAX } else { limits.logs };
         let started = Instant::now();
         for number in self.from..=self.to {
-            let Some(block) = block_at(view, number) else { continue };
-            found.add_block(view, block, most);
+            let Some(block) = view.at(number)? else { continue };
+            found.add_block(view, &block, most);
             // The first block alone is always a usable range: a single block is never refused.
             let usable = number.saturating_sub(1).max(self.from);
             if found.count > most {
@@ -101,14 +101,6 @@ fn number(view: &View, tag: Tag) -> u64 {
         Tag::Safe => view.safe(),
         Tag::Finalized => view.finalized(),
         Tag::Earliest => 0,
-    }
-}
-
-fn block_at(view: &View, number: u64) -> Option<&Executed> {
-    if number == view.pending().number() {
-        Some(view.pending())
-    } else {
-        view.sealed(number).map(AsRef::as_ref)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Accounts: balance, code, storage, nonce.
 
-use std::sync::Arc;
-
 use alloy_primitives::{Address, U256};
-use foreseal_node::{BlockId, Executed, View};
-use foreseal_state::StateReader;
+use foreseal_node::{BlockId, Moment, View};
+use foreseal_state::{State, StateReader};
 use foreseal_types::{Account, mutant};
 
 use crate::{
@@ -31,20 +29,20 @@ pub const METHODS: &[Method] = &[
 fn get_balance(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let address = params.required()?;
     let at = block_or_latest(context, params)?;
-    Ok(quantity(account(&at, &address)?.balance))
+    Ok(quantity(account(at.state(), &address)?.balance))
 }
 
 fn get_code(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let address = params.required()?;
     let at = block_or_latest(context, params)?;
-    let code = at.state.code(&account(&at, &address)?.code_hash)?;
+    let code = at.state().code(&account(at.state(), &address)?.code_hash)?;
     Ok(data(code.original_byte_slice()))
 }
 
 fn get_storage_at(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (address, Word(slot)): (Address, Word) = (params.required()?, params.required()?);
-    let at = context.view()?.resolve(params.required()?)?;
-    let value: [u8; 32] = at.state.storage(&address, &slot)?.to_be_bytes();
+    let at = context.view()?.moment(params.required()?)?;
+    let value: [u8; 32] = at.state().storage(&address, &slot)?.to_be_bytes();
     Ok(data(&value))
 }
 
@@ -52,7 +50,7 @@ fn get_transaction_count(context: &Context<'_>, params: &mut Params<'_>) -> Resu
     let (address, id) = (params.required()?, params.required()?);
     let nonce = match id {
         BlockId::Pending => next_nonce(context, &address)?,
-        sealed => account(&*context.view()?.resolve(sealed)?, &address)?.nonce,
+        sealed => account(context.view()?.moment(sealed)?.state(), &address)?.nonce,
     };
     Ok(quantity(U256::from(nonce)))
 }
@@ -62,7 +60,7 @@ fn get_transaction_count(context: &Context<'_>, params: &mut Params<'_>) -> Resu
 /// The pool counts on from a nonce, and a step may move transactions from the pool into the view meanwhile. So the
 /// pool's answer holds only if the newest view still has the nonce that it was given.
 fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error> {
-    let pending_nonce = |view: &View| account(view.pending(), address).map(|account| account.nonce);
+    let pending_nonce = |view: &View| account(&view.pending().state, address).map(|account| account.nonce);
     let mut nonce = pending_nonce(context.view()?)?;
     loop {
         let next = context.node.pool().next_nonce(address, nonce);
@@ -75,13 +73,13 @@ fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error> {
 }
 
 /// The block that the next argument names, the newest sealed one if it names none.
-fn block_or_latest(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<Executed>, Error> {
+fn block_or_latest(context: &Context<'_>, params: &mut Params<'_>) -> Result<Moment, Error> {
     let id = params.optional()?.unwrap_or(BlockId::Latest);
-    Ok(context.view()?.resolve(id)?)
+    Ok(context.view()?.moment(id)?)
 }
 
-fn account(at: &Executed, address: &Address) -> Result<Account, Error> {
-    Ok(at.state.account(address)?.unwrap_or_default())
+fn account(state: &State, address: &Address) -> Result<Account, Error> {
+    Ok(state.account(address)?.unwrap_or_default())
 }
 
 fn quantity(value: U256) -> Vec<u8> {

@@ -2,7 +2,8 @@
 
 use alloy_primitives::B256;
 use foreseal_node::View;
-use foreseal_types::mutant;
+use foreseal_state::StateError;
+use foreseal_types::{Block, mutant};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -28,7 +29,7 @@ pub const METHODS: &[Method] = &[
 /// newest view.
 fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash = params.required()?;
-    if let Some(included) = included(context.view()?, &hash) {
+    if let Some(included) = included(context.view()?, &hash)? {
         return Ok(included);
     }
     if let Some(pooled) = context.node.pool().get(&hash) {
@@ -39,26 +40,26 @@ fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Re
     if mutant!("pool-read-last") {
         return Ok(NULL.to_vec());
     }
-    Ok(included(context.newest_view()?.as_ref(), &hash).unwrap_or_else(|| NULL.to_vec()))
+    Ok(included(context.newest_view()?.as_ref(), &hash)?.unwrap_or_else(|| NULL.to_vec()))
 }
 
-fn included(view: &View, hash: &B256) -> Option<Vec<u8>> {
-    let (found, index) = view.transaction(hash)?;
-    let transaction = found.block.transactions.get(index)?;
-    let mut out = Vec::new();
-    write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index as u64)));
-    Some(out)
+fn included(view: &View, hash: &B256) -> Result<Option<Vec<u8>>, StateError> {
+    let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
+    Ok(found.block.transactions.get(index).map(|transaction| {
+        let mut out = Vec::new();
+        write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index as u64)));
+        out
+    }))
 }
 
 fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash = params.required()?;
     let view = context.view()?;
-    Ok(receipt(view, &hash).unwrap_or_else(|| NULL.to_vec()))
+    let Some((found, index)) = view.transaction(&hash)? else { return Ok(NULL.to_vec()) };
+    Ok(receipt(view, &found.block, index).unwrap_or_else(|| NULL.to_vec()))
 }
 
-fn receipt(view: &View, hash: &B256) -> Option<Vec<u8>> {
-    let (found, index) = view.transaction(hash)?;
-    let block = &found.block;
+fn receipt(view: &View, block: &Block, index: usize) -> Option<Vec<u8>> {
     let (transaction, receipt) = (block.transactions.get(index)?, block.receipts.get(index)?);
     let mut out = Vec::new();
     let context = BlockOfReceipt::new(view.spec(), block);

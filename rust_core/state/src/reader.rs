@@ -11,6 +11,9 @@ pub enum StateError {
     MissingCode(B256),
     #[error("state read failed: {0}")]
     Store(String),
+    /// The chain was unwound since the view was taken: what it showed is no longer stored.
+    #[error("view no longer available")]
+    ViewGone,
 }
 
 /// Read access to the state after some step, as execution needs it.
@@ -51,5 +54,5 @@ impl StorageReader for NoStorage {
 /// The hashes that the `BLOCKHASH` opcode sees.
 pub trait BlockHashes: Send + Sync {
     /// Hash of the ancestor with this number, `None` if it is not known. Only the last 256 are asked for.
-    fn block_hash(&self, number: u64) -> Option<B256>;
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError>;
 }

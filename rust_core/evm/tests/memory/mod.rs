@@ -58,8 +58,8 @@ impl StorageReader for MemoryStorage<'_> {
 }
 
 impl BlockHashes for MemoryState {
-    fn block_hash(&self, number: u64) -> Option<B256> {
-        Some(keccak256(number.to_be_bytes()))
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        Ok(Some(keccak256(number.to_be_bytes())))
     }
 }
 
