@@ -7,6 +7,7 @@ mod diff;
 mod flashblock;
 mod genesis;
 mod hash;
+mod log_filter;
 mod mutant;
 mod receipt;
 mod transaction;
@@ -20,6 +21,7 @@ pub use genesis::{
     DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
 };
 pub use hash::{hash_address, keccak, keccak_batch, logs_bloom};
+pub use log_filter::LogFilter;
 pub use mutant::mutant_is_on;
 pub use receipt::Receipt;
 pub use revm_primitives::hardfork::SpecId;

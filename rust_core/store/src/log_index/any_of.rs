@@ -1,0 +1,90 @@
+//! The chunks in which any of several criteria is found.
+
+use heed::RoTxn;
+use roaring::{MultiOps, RoaringBitmap};
+
+use super::{Criterion, LogIndex, LogIndexError, chunk};
+
+/// A criterion and the first of its chunks that has not been passed.
+struct Alternative<'t> {
+    criterion: Criterion,
+    /// `None` when it has no more.
+    next: Option<(u32, &'t [u8])>,
+}
+
+/// Any of several criteria: one list of a filter.
+pub(super) struct AnyOf<'t> {
+    index: LogIndex,
+    txn: &'t RoTxn<'t>,
+    alternatives: Vec<Alternative<'t>>,
+    /// Last chunk of the range.
+    last: u32,
+}
+
+impl<'t> AnyOf<'t> {
+    /// Starts at chunk `first`. The chunks of a criterion are looked up one at a time, as they are asked for.
+    pub(super) fn new(
+        index: LogIndex,
+        txn: &'t RoTxn<'t>,
+        criteria: Vec<Criterion>,
+        (first, last): (u32, u32),
+        work: &mut u64,
+    ) -> Result<Self, LogIndexError> {
+        let mut any = Self { index, txn, alternatives: Vec::with_capacity(criteria.len()), last };
+        for criterion in criteria {
+            let next = any.look_up(&criterion, first, work)?;
+            any.alternatives.extend(next.map(|next| Alternative { criterion, next: Some(next) }));
+        }
+        Ok(any)
+    }
+
+    fn look_up(
+        &self,
+        criterion: &Criterion,
+        from: u32,
+        work: &mut u64,
+    ) -> Result<Option<(u32, &'t [u8])>, LogIndexError> {
+        *work += 1;
+        let found = self.index.table.get_greater_than_or_equal_to(self.txn, criterion.key(from).as_ref())?;
+        let chunk = found.and_then(|(key, bytes)| Some((criterion.chunk_of(key)?, bytes)));
+        Ok(chunk.filter(|(number, _)| *number <= self.last))
+    }
+
+    /// The first chunk at or after `target` that has any of the criteria.
+    pub(super) fn seek(&mut self, target: u32, work: &mut u64) -> Result<Option<u32>, LogIndexError> {
+        let mut first = None;
+        for place in 0..self.alternatives.len() {
+            let Alternative { criterion, next } = &self.alternatives[place];
+            let next = match next {
+                Some((number, _)) if *number < target => self.look_up(&criterion.clone(), target, work)?,
+                next => *next,
+            };
+            self.alternatives[place].next = next;
+            first = [first, next.map(|(number, _)| number)].into_iter().flatten().min();
+        }
+        self.alternatives.retain(|alternative| alternative.next.is_some());
+        Ok(first)
+    }
+
+    /// Bytes of what [`Self::read`] would read: the fewer, the rarer.
+    pub(super) fn weight(&self, number: u32) -> usize {
+        self.at(number).map(|(_, bytes)| bytes.len()).sum()
+    }
+
+    /// The ordinals in chunk `number`, the one that [`Self::seek`] found.
+    pub(super) fn read(&self, number: u32, work: &mut u64) -> Result<RoaringBitmap, LogIndexError> {
+        let read = |(criterion, bytes)| {
+            *work += 1;
+            chunk::read(bytes).map_err(|chunk::NotAChunk| LogIndexError::Damaged { criterion, chunk: number })
+        };
+        self.at(number).map(read).union()
+    }
+
+    fn at(&self, number: u32) -> impl Iterator<Item = (Criterion, &'t [u8])> {
+        let at = move |alternative: &Alternative<'t>| {
+            let (found, bytes) = alternative.next?;
+            (found == number).then_some((alternative.criterion, bytes))
+        };
+        self.alternatives.iter().filter_map(at)
+    }
+}

@@ -1,0 +1,64 @@
+//! The index against the logs.
+
+use alloy_primitives::Log;
+use heed::RoTxn;
+use roaring::RoaringBitmap;
+
+use super::{Criterion, LogIndex, LogIndexError, chunk};
+
+impl LogIndex {
+    /// Compares the whole index with the logs: `logs` are all of the chain, from ordinal 0 on. `progress` gets the number
+    /// of logs done, chunk by chunk.
+    pub fn check<E: From<LogIndexError>>(
+        &self,
+        txn: &RoTxn<'_>,
+        logs: impl IntoIterator<Item = Result<Log, E>>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), E> {
+        let size = usize::try_from(self.chunk_size()).expect("at most 2^16");
+        let mut logs = logs.into_iter();
+        let (mut ordinal, mut accounted) = (0, 0);
+        loop {
+            let mut chunk: Vec<(Criterion, u64)> = Vec::new();
+            for log in logs.by_ref().take(size) {
+                chunk.extend(Criterion::all_of(&log?).map(|criterion| (criterion, ordinal)));
+                ordinal += 1;
+            }
+            if chunk.is_empty() {
+                break;
+            }
+            chunk.sort_unstable();
+            for same in chunk.chunk_by(|a, b| a.0 == b.0) {
+                self.check_chunk(txn, same)?;
+                accounted += 1;
+            }
+            progress(ordinal);
+        }
+        let entries = self.table.len(txn).map_err(LogIndexError::from)?;
+        if entries != accounted {
+            return Err(LogIndexError::Extra { extra: entries.saturating_sub(accounted) }.into());
+        }
+        Ok(())
+    }
+
+    /// `same` is one criterion with all its ordinals in one chunk.
+    fn check_chunk(&self, txn: &RoTxn<'_>, same: &[(Criterion, u64)]) -> Result<(), LogIndexError> {
+        let (criterion, first) = same[0];
+        let number = self.chunk(first);
+        let key = criterion.key(number);
+        let damaged = |chunk::NotAChunk| LogIndexError::Damaged { criterion, chunk: number };
+        let indexed = match self.table.get(txn, key.as_ref())? {
+            Some(bytes) => chunk::read(bytes).map_err(damaged)?,
+            None => RoaringBitmap::new(),
+        };
+        let actual: RoaringBitmap = same.iter().map(|(_, ordinal)| u32::from(self.low(*ordinal))).collect();
+        match (&indexed ^ &actual).min() {
+            None => Ok(()),
+            Some(low) => Err(LogIndexError::Disagrees {
+                criterion,
+                ordinal: (u64::from(number) << self.chunk_bits) + u64::from(low),
+                indexed: indexed.contains(low),
+            }),
+        }
+    }
+}
