@@ -15,6 +15,7 @@ CRATES = {
     "state": 2,
     "evm": 3,
     "pool": 3,
+    "store": 3,
     "journal": 3,
     "builder": 4,
     "conformance": 4,
