@@ -41,7 +41,7 @@ fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<
 }
 
 /// `write`s about the block that `id` names; `null` when there is none.
-fn answer(
+pub fn answer(
     context: &Context<'_>,
     id: BlockId,
     write: impl FnOnce(&View, &Executed) -> Vec<u8>,

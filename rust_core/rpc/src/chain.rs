@@ -2,12 +2,14 @@
 
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
+use alloy_primitives::Bytes;
 use foreseal_node::{Head, Phase, PoolStart};
+use foreseal_types::keccak;
 use serde_json::Value;
 
 use crate::{
-    Context, Error, Method,
-    json::{Object, write_quantity},
+    Argument, Context, Error, Kind, Method,
+    json::{Object, write_data, write_quantity},
     params::Params,
 };
 
@@ -16,7 +18,10 @@ pub const METHODS: &[Method] = &[
     Method::inline("eth_blockNumber", &[], block_number),
     Method::inline("eth_syncing", &[], syncing),
     Method::inline("net_version", &[], net_version),
+    Method::inline("net_listening", &[], net_listening),
+    Method::inline("net_peerCount", &[], net_peer_count),
     Method::inline("web3_clientVersion", &[], client_version),
+    Method::threaded("web3_sha3", &[Argument::required("data", Kind::Data)], sha3),
     Method::inline("foreseal_status", &[], status),
 ];
 
@@ -35,6 +40,23 @@ fn syncing(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
 
 fn net_version(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(format!("\"{}\"", context.node.spec().chain_id()).into_bytes())
+}
+
+/// A node that answers listens.
+fn net_listening(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(b"true".to_vec())
+}
+
+/// The chain has one writer; nobody gossips with it.
+fn net_peer_count(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(quantity(0))
+}
+
+fn sha3(_: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let bytes: Bytes = params.required()?;
+    let mut out = Vec::with_capacity(68);
+    write_data(&mut out, keccak(&bytes).as_slice());
+    Ok(out)
 }
 
 fn client_version(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {

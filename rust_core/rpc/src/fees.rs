@@ -14,6 +14,8 @@ use crate::{
 
 pub const METHODS: &[Method] = &[
     Method::inline("eth_gasPrice", &[], gas_price),
+    Method::inline("eth_baseFee", &[], base_fee),
+    Method::inline("eth_blobBaseFee", &[], blob_base_fee),
     Method::inline("eth_maxPriorityFeePerGas", &[], max_priority_fee_per_gas),
     Method::threaded(
         "eth_feeHistory",
@@ -40,6 +42,18 @@ fn gas_price(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error
     Ok(quantity(suggested_tip(view).saturating_add(u128::from(base_fee))))
 }
 
+/// Wei per gas in the block being built; zero before London.
+fn base_fee(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let header = &context.view()?.pending().block.header;
+    Ok(quantity(u128::from(header.base_fee_per_gas.unwrap_or(0))))
+}
+
+/// Wei per blob gas in the block being built; zero before Cancun.
+fn blob_base_fee(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let view = context.view()?;
+    Ok(quantity(view.spec().blob_base_fee(&view.pending().block.header).unwrap_or(0)))
+}
+
 fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(quantity(suggested_tip(context.view()?)))
 }
@@ -61,10 +75,11 @@ fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let view = context.view()?;
     let newest = view.resolve(newest)?;
     let count = count.min(MAX_HISTORY).min(newest.number().saturating_add(1));
-    let oldest = (newest.number() + 1).saturating_sub(count);
-    let older = (oldest..newest.number()).filter_map(|number| view.sealed(number).transpose());
+    let first = newest.number() + 1 - count;
+    let older = (first..newest.number()).filter_map(|number| view.sealed(number).transpose());
     let newest = (count > 0).then_some(Ok(newest));
     let blocks: Vec<Arc<Executed>> = older.chain(newest).collect::<Result<_, _>>()?;
+    let oldest = if count == 0 { 0 } else { first };
     let mut out = Vec::new();
     write_history(&mut out, view.spec(), oldest, &blocks, percentiles.as_ref());
     Ok(out)
@@ -126,7 +141,8 @@ fn rewards(block: &Block, percentiles: &[f64]) -> Vec<u128> {
     let mut current = rows.next().unwrap_or_default();
     let mut gas = current.1;
     let at = |percentile: &f64| {
-        let threshold = as_f64(block.header.gas_used) * percentile / 100.0;
+        // Whole gas, as in geth: a fraction that is left is no reason to go on to the next transaction.
+        let threshold = (as_f64(block.header.gas_used) * percentile / 100.0).floor();
         while as_f64(gas) < threshold {
             let Some(next) = rows.next() else { break };
             current = next;

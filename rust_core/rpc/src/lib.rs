@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod api;
+mod block_parts;
 mod blocks;
 mod calls;
 mod chain;
@@ -9,6 +10,7 @@ mod fees;
 mod json;
 mod logs;
 mod params;
+mod raw;
 mod revert;
 mod state;
 mod submit;

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::{Context, Error, blocks, calls, chain, fees, logs, params::Params, state, submit, transactions};
+use crate::{
+    Context, Error, block_parts, blocks, calls, chain, fees, logs, params::Params, raw, state, submit,
+    transactions,
+};
 
 #[cfg(test)]
 mod wrong;
@@ -42,12 +45,14 @@ impl Method {
 }
 
 /// All methods by family.
-const FAMILIES: [&[Method]; 8] = [
+const FAMILIES: &[&[Method]] = &[
+    block_parts::METHODS,
     blocks::METHODS,
     calls::METHODS,
     chain::METHODS,
     fees::METHODS,
     logs::METHODS,
+    raw::METHODS,
     state::METHODS,
     submit::METHODS,
     transactions::METHODS,
@@ -58,7 +63,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Method>> =
 
 /// All methods.
 pub fn methods() -> impl Iterator<Item = &'static Method> {
-    FAMILIES.into_iter().flatten()
+    FAMILIES.iter().copied().flatten()
 }
 
 /// The method with this name.

@@ -1,7 +1,7 @@
 //! Prices and fee history.
 
 use alloy_primitives::{Bytes, TxKind, U256};
-use foreseal_testkit::{Fees, deploy_code};
+use foreseal_testkit::{Fees, Kinds, Workload, deploy_code};
 use serde_json::{Value, json};
 
 use super::Bench;
@@ -17,6 +17,8 @@ fn the_gas_price_follows_the_block_being_built() {
     let tip = bench.ask("eth_maxPriorityFeePerGas", "[]");
     assert_eq!(number(&tip), 1_000_000);
     assert_eq!(number(&bench.ask("eth_gasPrice", "[]")), number(base_fee) + number(&tip));
+    assert_eq!(bench.ask("eth_baseFee", "[]"), *base_fee);
+    assert_eq!(bench.ask("eth_blobBaseFee", "[]"), json!("0x1"), "nobody has sent a blob");
 }
 
 #[test]
@@ -50,7 +52,68 @@ fn a_fee_history_may_be_short_and_without_rewards() {
     assert_eq!((&one["oldestBlock"], one.get("reward")), (&json!("0x0"), None));
     assert_eq!(one["gasUsedRatio"], json!([0]));
     let none = bench.ask("eth_feeHistory", r#"["0x0","latest",[]]"#);
-    assert_eq!(none["baseFeePerGas"], json!([]));
+    assert_eq!((&none["baseFeePerGas"], &none["oldestBlock"]), (&json!([]), &json!("0x0")));
+    let none = bench.ask("eth_feeHistory", r#"["0x0","pending"]"#);
+    assert_eq!(none["gasUsedRatio"], json!([]));
     let error = bench.error("eth_feeHistory", r#"["0x1","0x64"]"#);
     assert_eq!((error.code, error.message.as_str()), (-32001, "block not found"));
+}
+
+/// Tips by gas as geth takes them: sorted, summed up, each percentile a whole number of gas.
+fn percentiles_by_hand(receipts: &[Value], base_fee: u64, percentiles: &[f64]) -> Vec<u64> {
+    let mut paid: Vec<(u64, u64)> = receipts
+        .iter()
+        .map(|receipt| (number(&receipt["effectiveGasPrice"]) - base_fee, number(&receipt["gasUsed"])))
+        .collect();
+    paid.sort_unstable();
+    let total: u64 = paid.iter().map(|(_, gas)| gas).sum();
+    let reward = |percentile: &f64| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let threshold = (total as f64 * percentile / 100.0) as u64;
+        let mut sum = 0;
+        let reached = paid.iter().find(|(_, gas)| {
+            sum += gas;
+            sum >= threshold
+        });
+        reached.or(paid.last()).map_or(0, |(tip, _)| *tip)
+    };
+    percentiles.iter().map(reward).collect()
+}
+
+#[test]
+fn rewards_are_the_tips_at_whole_percentiles_of_the_gas() {
+    let mut bench = Bench::new(8);
+    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 11);
+    let percentiles = [0.0, 0.1, 5.0, 25.0, 33.3, 50.0, 66.6, 75.0, 99.9, 100.0];
+    let mut compared = 0;
+    for block in 0..20 {
+        for _ in 0..block % 9 {
+            bench.submit(&workload.next_transaction());
+        }
+        bench.tick();
+        let header = bench.ask("eth_getBlockByNumber", r#"["pending",false]"#);
+        let receipts = bench.ask("eth_getBlockReceipts", r#"["pending"]"#);
+        let by_hand =
+            percentiles_by_hand(receipts.as_array().unwrap(), number(&header["baseFeePerGas"]), &percentiles);
+        let params = format!("[\"0x1\",\"pending\",{percentiles:?}]");
+        let history = bench.ask("eth_feeHistory", &params);
+        let rewards: Vec<u64> = history["reward"][0].as_array().unwrap().iter().map(number).collect();
+        assert_eq!(rewards, by_hand, "{receipts}");
+        compared += receipts.as_array().unwrap().len();
+        bench.seal();
+    }
+    assert!(compared > 50, "{compared} transactions");
+}
+
+#[test]
+fn a_fee_history_is_bounded() {
+    let bench = Bench::new(1);
+    let most: Vec<u32> = vec![50; 101];
+    let error = bench.error("eth_feeHistory", &format!("[\"0x1\",\"latest\",{most:?}]"));
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (-32602, "invalid argument 2 (rewardPercentiles): too many entries, at most 100")
+    );
+    let all = bench.ask("eth_feeHistory", r#"["0xffffffffffffffff","pending"]"#);
+    assert_eq!(all["gasUsedRatio"].as_array().unwrap().len(), 2, "what there is");
 }

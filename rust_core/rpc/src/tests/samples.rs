@@ -39,8 +39,17 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("get-storage-default-block.io", "the block is required"),
     ("get-nonce-default-block.io", "the block is required"),
     ("filter-error-invalid-blockHash-and-range.io", "blockHash makes the range ignored"),
-    ("get-storage-invalid-key-too-large.io", "the message is our own"),
-    ("get-storage-invalid-key.io", "the message is our own"),
+];
+
+/// Methods with samples that are not served yet. One that begins to answer must leave this list.
+const MISSING: &[&str] = &[
+    "debug_traceBlockByHash",
+    "debug_traceBlockByNumber",
+    "debug_traceTransaction",
+    "eth_createAccessList",
+    "eth_getProof",
+    "eth_getStorageValues",
+    "eth_simulateV1",
 ];
 
 /// Requests and responses of a recorded exchange.
@@ -66,6 +75,14 @@ fn answer(bench: &Bench, request: &Value) -> Value {
     }
 }
 
+/// The answer as far as it is compared: the message of an error is each node's own.
+fn comparable(mut answer: Value) -> Value {
+    if let Some(error) = answer.get_mut("error").and_then(Value::as_object_mut) {
+        error.remove("message");
+    }
+    answer
+}
+
 #[test]
 fn recorded_exchanges_are_answered_as_recorded() {
     let Some(folder) = folder() else {
@@ -73,26 +90,41 @@ fn recorded_exchanges_are_answered_as_recorded() {
         return;
     };
     let bench = serve(&folder);
-    let mut tried = 0;
-    for method in crate::methods() {
-        let Ok(files) = fs::read_dir(folder.join(method.name)) else { continue };
-        for file in files {
-            let path = file.unwrap().path();
-            if OTHERWISE.iter().any(|(name, _)| path.ends_with(name)) {
-                continue;
-            }
+    let (mut tried, mut methods) = (0, 0);
+    for method in sorted(&folder).filter(|path| path.is_dir()) {
+        let name = method.file_name().unwrap().to_str().unwrap();
+        assert_ne!(
+            crate::method(name).is_some(),
+            MISSING.contains(&name),
+            "{name}: served and listed as missing, or neither"
+        );
+        if crate::method(name).is_none() {
+            continue;
+        }
+        methods += 1;
+        for path in sorted(&method) {
             let text = fs::read_to_string(&path).unwrap();
+            let otherwise = OTHERWISE.iter().any(|(name, _)| path.ends_with(name));
             for (request, response) in exchanges(&text) {
-                let answer = answer(&bench, &request);
+                let (got, recorded) = (comparable(answer(&bench, &request)), comparable(response));
                 if text.contains("speconly: client response is only checked for schema validity") {
-                    assert_eq!(answer.get("error").is_some(), response.get("error").is_some());
+                    assert_eq!(got.get("error").is_some(), recorded.get("error").is_some());
+                } else if otherwise {
+                    assert_ne!(got, recorded, "{}: no longer another answer", path.display());
                 } else {
-                    assert_eq!(answer, response, "{}", path.display());
+                    assert_eq!(got, recorded, "{}", path.display());
                 }
                 tried += 1;
             }
         }
     }
-    eprintln!("{tried} exchanges");
-    assert!(tried >= 13, "only {tried} exchanges were found");
+    println!("{tried} exchanges of {methods} methods, {} not served yet", MISSING.len());
+    assert!(tried >= 19, "only {tried} exchanges were found");
+}
+
+/// What is in a folder, by name.
+fn sorted(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.into_iter()
 }

@@ -139,6 +139,14 @@ fn the_chain_and_the_node_say_who_they_are() {
     assert_eq!(bench.ask("net_version", "null"), json!("31337"));
     assert_eq!(bench.ask("eth_syncing", ""), json!(false));
     assert!(bench.ask("web3_clientVersion", "").as_str().unwrap().starts_with("foreseal/v"));
+    assert_eq!(bench.ask("net_listening", ""), json!(true));
+    assert_eq!(bench.ask("net_peerCount", "[]"), json!("0x0"));
+    for (bytes, hash) in [
+        ("0x", "0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"),
+        ("0x68656c6c6f20776f726c64", "0x47173285a8d7341e5e972fc677286384f802f8ef42a5ec5f03bbfa254cb01fad"),
+    ] {
+        assert_eq!(bench.ask("web3_sha3", &format!("[\"{bytes}\"]")), json!(hash));
+    }
     bench.submit(&bench.wallets[0].transfer(1, bench.wallets[0].address, 0, Fees::default()));
     bench.tick();
     let status = bench.ask("foreseal_status", "[]");

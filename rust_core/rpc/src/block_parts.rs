@@ -1,0 +1,83 @@
+//! Parts of a block: how many there are, and single transactions by their place.
+
+use foreseal_node::{BlockId, Executed, View};
+
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    blocks::{NULL, answer},
+    json::{Inclusion, write_quantity, write_transaction},
+    params::Params,
+};
+
+const HASH: Argument = Argument::required("hash", Kind::Hash);
+const BLOCK: Argument = Argument::required("block", Kind::Block);
+const INDEX: Argument = Argument::required("index", Kind::Quantity);
+
+pub const METHODS: &[Method] = &[
+    Method::threaded("eth_getBlockTransactionCountByHash", &[HASH], transaction_count_by_hash),
+    Method::threaded("eth_getBlockTransactionCountByNumber", &[BLOCK], transaction_count_by_number),
+    Method::threaded("eth_getUncleCountByBlockHash", &[HASH], uncle_count_by_hash),
+    Method::threaded("eth_getUncleCountByBlockNumber", &[BLOCK], uncle_count_by_number),
+    Method::threaded("eth_getTransactionByBlockHashAndIndex", &[HASH, INDEX], transaction_by_hash_and_index),
+    Method::threaded(
+        "eth_getTransactionByBlockNumberAndIndex",
+        &[BLOCK, INDEX],
+        transaction_by_number_and_index,
+    ),
+];
+
+fn transaction_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let id = by_hash(params)?;
+    answer(context, id, transaction_count)
+}
+
+fn transaction_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    answer(context, params.required()?, transaction_count)
+}
+
+fn uncle_count_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let id = by_hash(params)?;
+    answer(context, id, uncle_count)
+}
+
+fn uncle_count_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    answer(context, params.required()?, uncle_count)
+}
+
+fn transaction_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (id, index) = (by_hash(params)?, params.required()?);
+    answer(context, id, |_, found| transaction(found, index))
+}
+
+fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (id, index) = (params.required()?, params.required()?);
+    answer(context, id, |_, found| transaction(found, index))
+}
+
+/// The block, or the step, with the hash that is the next argument.
+fn by_hash(params: &mut Params<'_>) -> Result<BlockId, Error> {
+    Ok(BlockId::Hash { hash: params.required()?, require_canonical: false })
+}
+
+fn transaction_count(_: &View, found: &Executed) -> Vec<u8> {
+    count(found.block.transactions.len())
+}
+
+fn uncle_count(_: &View, found: &Executed) -> Vec<u8> {
+    count(found.block.uncles.len())
+}
+
+fn count(length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(20);
+    write_quantity(&mut out, u64::try_from(length).expect("a length in memory fits 64 bits"));
+    out
+}
+
+/// `null` beyond the last one.
+fn transaction(found: &Executed, index: u64) -> Vec<u8> {
+    let place = usize::try_from(index).ok().and_then(|index| found.block.transactions.get(index));
+    let Some(transaction) = place else { return NULL.to_vec() };
+    let mut out = Vec::with_capacity(1024);
+    write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index)));
+    out
+}

@@ -1,0 +1,104 @@
+//! Blocks, headers, receipts and transactions in the encodings that consensus hashes.
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, Bytes};
+use alloy_rlp::Encodable;
+use foreseal_node::{BlockId, Executed, View};
+use foreseal_state::StateError;
+
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    blocks::answer,
+    json::{write_data, write_list},
+    params::Params,
+};
+
+const BLOCK: Argument = Argument::required("block", Kind::Block);
+const HASH: Argument = Argument::required("hash", Kind::Hash);
+const INDEX: Argument = Argument::required("index", Kind::Quantity);
+
+pub const METHODS: &[Method] = &[
+    Method::threaded("debug_getRawBlock", &[BLOCK], raw_block),
+    Method::threaded("debug_getRawHeader", &[BLOCK], raw_header),
+    Method::threaded("debug_getRawReceipts", &[BLOCK], raw_receipts),
+    Method::threaded("debug_getRawTransaction", &[HASH], raw_transaction),
+    Method::threaded("eth_getRawTransactionByHash", &[HASH], raw_transaction),
+    Method::threaded("eth_getRawTransactionByBlockHashAndIndex", &[HASH, INDEX], raw_by_hash_and_index),
+    Method::threaded("eth_getRawTransactionByBlockNumberAndIndex", &[BLOCK, INDEX], raw_by_number_and_index),
+];
+
+/// What stands for a transaction that is not there: the execution API has no `null` here.
+const NO_BYTES: &[u8] = b"\"0x\"";
+
+fn raw_block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let found = block(context, params)?;
+    let mut rlp = Vec::with_capacity(found.block.size());
+    found.block.encode(&mut rlp);
+    Ok(data(&rlp))
+}
+
+fn raw_header(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let found = block(context, params)?;
+    let mut rlp = Vec::with_capacity(found.block.header.length());
+    found.block.header.encode(&mut rlp);
+    Ok(data(&rlp))
+}
+
+/// Each in the form that the receipts trie holds (EIP-2718).
+fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let found = block(context, params)?;
+    let (mut out, mut bytes) = (Vec::new(), Vec::new());
+    write_list(&mut out, &found.block.receipts, |out, receipt| {
+        bytes.clear();
+        receipt.encode_2718(&mut bytes);
+        write_data(out, &bytes);
+    });
+    Ok(out)
+}
+
+/// The EIP-2718 bytes: as they stand in the block; of a pooled transaction as they were submitted, blobs included.
+/// Looked for as `eth_getTransactionByHash` does.
+fn raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let hash: B256 = params.required()?;
+    if let Some(bytes) = included(context.view()?, &hash)? {
+        return Ok(data(&bytes));
+    }
+    if let Some(pooled) = context.node.pool().get(&hash) {
+        return Ok(data(&pooled.encoded()));
+    }
+    let newest = context.newest_view()?;
+    Ok(included(&newest, &hash)?.map_or_else(|| NO_BYTES.to_vec(), |bytes| data(&bytes)))
+}
+
+fn raw_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let id = BlockId::Hash { hash: params.required()?, require_canonical: false };
+    let index = params.required()?;
+    answer(context, id, |_, found| at(found, index))
+}
+
+fn raw_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (id, index) = (params.required()?, params.required()?);
+    answer(context, id, |_, found| at(found, index))
+}
+
+fn at(found: &Executed, index: u64) -> Vec<u8> {
+    let place = usize::try_from(index).ok().and_then(|index| found.block.transactions.get(index));
+    place.map_or_else(|| NO_BYTES.to_vec(), |transaction| data(transaction.encoded()))
+}
+
+fn included(view: &View, hash: &B256) -> Result<Option<Bytes>, StateError> {
+    let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
+    Ok(found.block.transactions.get(index).map(|transaction| transaction.encoded().clone()))
+}
+
+/// The block that the next argument names. The execution API has no `null` for one that is not there.
+fn block(context: &Context<'_>, params: &mut Params<'_>) -> Result<Arc<Executed>, Error> {
+    Ok(context.view()?.resolve(params.required()?)?)
+}
+
+fn data(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 * bytes.len() + 4);
+    write_data(&mut out, bytes);
+    out
+}
