@@ -13,7 +13,7 @@ use foreseal_state::{BlockHashes, State, StateError};
 use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, mutant};
 use imbl::Vector;
 
-use crate::{Executed, Lookup, STEP_WINDOW, Step, View};
+use crate::{Executed, History, Lookup, Recent, STEP_WINDOW, Step, View, archive::Archive, sealed::Sealed};
 
 /// How far `safe` and `finalized` trail `latest`, in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub enum ChainError {
     NotABlock(alloy_rlp::Error),
     #[error("block {number} cannot be {what}: {why}")]
     OutOfOrder { number: u64, what: &'static str, why: &'static str },
+    #[error(transparent)]
+    Read(#[from] StateError),
     #[error("block {number} is sealed with hash {recorded}, but its last step has {computed}")]
     SealMismatch { number: u64, recorded: B256, computed: B256 },
 }
@@ -60,7 +62,10 @@ impl Open {
 #[derive(Clone, Debug)]
 pub struct Chain {
     spec: Arc<ChainSpec>,
-    sealed: Vector<Arc<Executed>>,
+    sealed: Sealed,
+    /// Difficulties of the sealed blocks together (EIP-3675).
+    total_difficulty: U256,
+    window: Recent,
     open: Option<Open>,
     depth: FinalityDepth,
     safe: u64,
@@ -70,19 +75,23 @@ pub struct Chain {
     forgotten: u64,
 }
 
-/// Hashes of sealed blocks, for the BLOCKHASH instruction.
-struct Hashes<'a>(&'a Vector<Arc<Executed>>);
-
-impl BlockHashes for Hashes<'_> {
-    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
-        let found = usize::try_from(number).ok().and_then(|number| self.0.get(number));
-        Ok(found.map(|block| block.block.hash))
-    }
-}
-
 impl Chain {
-    /// A chain of its genesis block alone.
+    /// A chain of its genesis block alone, all of which stays in memory.
     pub fn new(spec: Arc<ChainSpec>, depth: FinalityDepth) -> Self {
+        Self::of_genesis(spec, depth, None)
+    }
+
+    /// A chain of its genesis block alone. What `history` confirms leaves memory once it is outside `window`.
+    pub fn with_history(
+        spec: Arc<ChainSpec>,
+        depth: FinalityDepth,
+        history: Arc<dyn History>,
+        window: Recent,
+    ) -> Self {
+        Self { window, ..Self::of_genesis(spec, depth, Some(Arc::new(Archive::new(history)))) }
+    }
+
+    fn of_genesis(spec: Arc<ChainSpec>, depth: FinalityDepth, archive: Option<Arc<Archive>>) -> Self {
         let state = State::from_genesis(spec.genesis());
         let header = spec.genesis_header(state.root());
         let hash = header.hash_slow();
@@ -98,9 +107,19 @@ impl Chain {
         };
         let lookup = Arc::new(Lookup::default());
         lookup.add_step(hash, 0, 0);
-        let genesis = Arc::new(Executed { block, state, steps: Vector::new() });
-        let sealed = Vector::unit(genesis);
-        Self { spec, sealed, open: None, depth, safe: 0, finalized: 0, lookup, forgotten: 0 }
+        let total_difficulty = block.header.difficulty;
+        Self {
+            spec,
+            sealed: Sealed::new(Arc::new(Executed { block, state, steps: Vector::new() }), archive),
+            total_difficulty,
+            window: Recent::default(),
+            open: None,
+            depth,
+            safe: 0,
+            finalized: 0,
+            lookup,
+            forgotten: 0,
+        }
     }
 
     /// The chain's rules.
@@ -110,7 +129,7 @@ impl Chain {
 
     /// The newest sealed block.
     pub fn latest(&self) -> &Arc<Executed> {
-        self.sealed.last().expect("a chain holds at least genesis")
+        self.sealed.latest()
     }
 
     /// The block being built.
@@ -119,8 +138,8 @@ impl Chain {
     }
 
     /// Hashes of the sealed blocks.
-    pub fn hashes(&self) -> impl BlockHashes + '_ {
-        Hashes(&self.sealed)
+    pub fn hashes(&self) -> &impl BlockHashes {
+        &self.sealed
     }
 
     fn parent(&self) -> Parent<'_> {
@@ -131,9 +150,8 @@ impl Chain {
     /// Whether the next block is a proof-of-stake one: the newest is, or the chain has the work for it (EIP-3675).
     pub fn merged(&self) -> bool {
         let enough = self.spec.config().terminal_total_difficulty;
-        let difficulties = || self.sealed.iter().map(|sealed| sealed.block.header.difficulty);
         self.latest().block.header.difficulty.is_zero()
-            || enough.is_some_and(|enough| difficulties().fold(U256::ZERO, U256::saturating_add) >= enough)
+            || enough.is_some_and(|enough| self.total_difficulty >= enough)
     }
 
     /// What opening the next block would make. Changes nothing: it is recorded first, then passed to [`Self::opened`].
@@ -141,7 +159,7 @@ impl Chain {
         if opening.merged && !self.merged() {
             return Err(BuildError::NotProofOfStake { number: self.latest().number() + 1 });
         }
-        OpenBlock::open(&self.spec, self.parent(), opening, &self.hashes())
+        OpenBlock::open(&self.spec, self.parent(), opening, &self.sealed)
     }
 
     /// The chain with its open block sealed; opens nothing.
@@ -168,6 +186,7 @@ impl Chain {
             self.forget_steps(self.forgotten);
             self.forgotten += 1;
         }
+        self.trim();
     }
 
     /// Advances the block being built by one step. `block` is the block after it.
@@ -192,7 +211,7 @@ impl Chain {
             hash: block.hash,
             transactions: block.transactions.len(),
             transactions_length: block.transactions_length,
-            state: open.block.state().clone(),
+            state: Some(open.block.state().clone()),
         }));
     }
 
@@ -247,7 +266,7 @@ impl Chain {
         }
         let executed = {
             let latest = self.latest();
-            execute_block(&self.spec, &latest.block.header, &latest.state, &self.hashes(), block)
+            execute_block(&self.spec, &latest.block.header, &latest.state, &self.sealed, block)
                 .map_err(|source| ChainError::Block { number, source })?
         };
         self.open = None;
@@ -258,40 +277,51 @@ impl Chain {
         self.push_sealed(Executed { block: executed.block, state: executed.state, steps: Vector::new() });
         self.safe = number;
         self.finalized = number;
+        self.trim();
         Ok(())
     }
 
     /// As [`Self::import`], but a block that the chain already has is passed over (`false`).
     pub fn import_next(&mut self, bytes: &[u8]) -> Result<bool, ChainError> {
         let block: BlockBytes = alloy_rlp::decode_exact(bytes).map_err(ChainError::NotABlock)?;
-        let known = usize::try_from(block.header.number).ok().and_then(|number| self.sealed.get(number));
-        if known.is_some_and(|known| known.block.hash == block.header.hash_slow()) {
+        if self.sealed.hash(block.header.number)? == Some(block.header.hash_slow()) {
             return Ok(false);
         }
         self.import(bytes).map(|()| true)
     }
 
-    /// Sealed blocks, genesis first.
-    pub fn sealed_blocks(&self) -> impl Iterator<Item = &Arc<Executed>> {
-        self.sealed.iter()
+    /// The sealed block with this number.
+    pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+        self.sealed.block(number)
     }
 
     fn push_sealed(&mut self, executed: Executed) {
         let number = executed.number();
-        self.sealed.push_back(Arc::new(executed));
+        self.total_difficulty = self.total_difficulty.saturating_add(executed.block.header.difficulty);
+        self.sealed.push(Arc::new(executed));
         self.safe = self.safe.max(number.saturating_sub(self.depth.safe));
         self.finalized = self.finalized.max(number.saturating_sub(self.depth.finalized));
     }
 
     /// Drops the step table of a block that left the window; the block itself stays.
     fn forget_steps(&mut self, number: u64) {
-        let Some(place) = usize::try_from(number).ok().and_then(|n| self.sealed.get_mut(n)) else { return };
-        for step in &place.steps {
-            if step.hash != place.block.hash {
+        let Some(block) = self.sealed.forget_steps(number) else { return };
+        for step in block.steps.iter().filter(|step| step.hash != block.block.hash) {
+            self.lookup.remove_step(&step.hash);
+        }
+    }
+
+    /// Blocks outside the window leave memory, and their hashes the table, if the history answers for them.
+    fn trim(&mut self) {
+        while let Some(block) = self.sealed.pop(self.window) {
+            self.lookup.remove_step(&block.block.hash);
+            for step in &block.steps {
                 self.lookup.remove_step(&step.hash);
             }
+            for transaction in &block.block.transactions {
+                self.lookup.remove_transaction(&transaction.hash());
+            }
         }
-        Arc::make_mut(place).steps = Vector::new();
     }
 
     /// The snapshot that readers get while a block is being built.

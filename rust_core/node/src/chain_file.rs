@@ -103,7 +103,8 @@ pub fn export_chain(
     let failed = |error: io::Error| NodeError::io("write", path, &error);
     let mut out = BufWriter::new(File::create(path).map_err(failed)?);
     let (mut blocks, mut written) = (0, 0);
-    for executed in chain.sealed_blocks().skip(1) {
+    for number in 1..=chain.latest().number() {
+        let Some(executed) = chain.block(number)? else { break };
         let mut bytes = Vec::with_capacity(executed.block.size());
         executed.block.encode(&mut bytes);
         out.write_all(&bytes).map_err(failed)?;

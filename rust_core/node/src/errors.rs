@@ -8,6 +8,7 @@ use std::{
 use foreseal_builder::BuildError;
 use foreseal_journal::{JournalError, LockError};
 use foreseal_pool::PoolError;
+use foreseal_state::StateError;
 use foreseal_types::GenesisError;
 
 use crate::{ChainError, ProductionError, ReplayError, SettingsError};
@@ -27,6 +28,8 @@ pub enum NodeError {
     OtherGenesis { datadir: PathBuf },
     #[error("cannot {what} {}: {why}", path.display())]
     Io { what: &'static str, path: PathBuf, why: String },
+    #[error(transparent)]
+    Read(#[from] StateError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]

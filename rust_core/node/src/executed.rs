@@ -18,8 +18,9 @@ pub struct Step {
     pub transactions: usize,
     /// [`Block::transactions_length`] at this step.
     pub transactions_length: usize,
-    /// The state after this step, end-of-block processing included.
-    pub state: State,
+    /// The state after this step, end-of-block processing included. `None` when the block comes from the history: it is
+    /// made again when it is asked for.
+    pub state: Option<State>,
 }
 
 /// A block, sealed or being built, with the state after it and the steps that made it.
@@ -33,9 +34,8 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// The block as it stood at step `index`.
-    pub fn at_step(&self, index: usize) -> Option<Self> {
-        let step = self.steps.get(index)?;
+    /// The block as it stood at its step number `index`, after which the state was `state`.
+    pub(crate) fn at_step(&self, step: &Step, index: usize, state: State) -> Self {
         let block = Block {
             header: step.header.clone(),
             hash: step.hash,
@@ -45,7 +45,7 @@ impl Executed {
             withdrawals: self.block.withdrawals.clone(),
             transactions_length: step.transactions_length,
         };
-        Some(Self { block, state: step.state.clone(), steps: self.steps.take(index + 1) })
+        Self { block, state, steps: self.steps.take(index + 1) }
     }
 
     /// The block's number.

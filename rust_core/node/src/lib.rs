@@ -1,16 +1,20 @@
 #![doc = include_str!("../README.md")]
 
+mod archive;
+mod cache;
 mod chain;
 mod chain_file;
 mod clock;
 mod datadir;
 mod errors;
 mod executed;
+mod history;
 mod lookup;
 mod moment;
 mod node;
 mod producer;
 mod replay;
+mod sealed;
 mod settings;
 mod shared;
 mod slot;
@@ -23,11 +27,13 @@ pub use chain_file::{Progress, Report, Summary, export_chain, import_chain};
 pub use clock::{Clock, Now, SystemClock};
 pub use errors::{NodeError, SubmitError};
 pub use executed::{Executed, Step};
+pub use history::History;
 pub use lookup::{Lookup, Position, STEP_WINDOW};
 pub use moment::Moment;
 pub use node::{Node, Surroundings};
 pub use producer::{Producer, ProductionError, Randomness};
 pub use replay::{ReplayError, replay};
+pub use sealed::Recent;
 pub use settings::{Production, Settings, SettingsError};
 pub use shared::{Phase, PoolStart};
 pub use slot::Slot;

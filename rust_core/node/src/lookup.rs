@@ -41,7 +41,7 @@ impl Positions {
     }
 }
 
-/// Positions of steps (a sealed block is its last step) and of transactions.
+/// Positions of steps (a sealed block is its last step) and of transactions, of blocks in memory alone.
 ///
 /// It may know more than a view shows: it is written before the view is published. A view therefore checks
 /// what it finds at a position, and an entry that is ahead of the view reads as absent.
@@ -78,7 +78,12 @@ impl Lookup {
         self.transactions.insert(hash, Position { number, index });
     }
 
-    /// Forgets a step that left the window.
+    /// Forgets a transaction that the history answers for.
+    pub fn remove_transaction(&self, hash: &B256) {
+        self.transactions.remove(hash);
+    }
+
+    /// Forgets a step that left the window, or that the history answers for.
     pub fn remove_step(&self, hash: &B256) {
         self.steps.remove(hash);
     }

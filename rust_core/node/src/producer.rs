@@ -129,7 +129,7 @@ impl Producer {
         let open = self.chain.open_block().expect("a producer always has an open block");
         let (base_fee, blob_fee) = self.chain.spec().fees_of(open.header());
         let mut best = self.shared.pool.best(base_fee, blob_fee);
-        let stepped = open.step(&mut best, &self.chain.hashes(), keep_going)?;
+        let stepped = open.step(&mut best, self.chain.hashes(), keep_going)?;
         drop(best);
         for (hash, reason) in stepped.rejected {
             self.judge(&hash, &reason);

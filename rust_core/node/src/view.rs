@@ -5,10 +5,9 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_pool::PendingHead;
 use foreseal_state::{BlockHashes, StateError, StateReader};
-use foreseal_types::ChainSpec;
-use imbl::Vector;
+use foreseal_types::{ChainSpec, mutant};
 
-use crate::{Executed, Lookup, Moment};
+use crate::{Executed, Lookup, Moment, Position, STEP_WINDOW, Step, sealed::Sealed};
 
 /// How a caller names a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +51,7 @@ pub enum ResolveError {
 #[derive(Clone, Debug)]
 pub struct View {
     pub(crate) spec: Arc<ChainSpec>,
-    /// Sealed blocks by number, genesis first.
-    pub(crate) sealed: Vector<Arc<Executed>>,
+    pub(crate) sealed: Sealed,
     pub(crate) pending: Arc<Executed>,
     pub(crate) pending_index: u64,
     pub(crate) safe: u64,
@@ -79,13 +77,12 @@ impl View {
 
     /// The newest sealed block.
     pub fn latest(&self) -> &Arc<Executed> {
-        self.sealed.last().expect("a view holds at least genesis")
+        self.sealed.latest()
     }
 
     /// The sealed block with this number.
     pub fn sealed(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
-        let found = usize::try_from(number).ok().and_then(|number| self.sealed.get(number));
-        Ok(found.cloned())
+        self.sealed.block(number)
     }
 
     /// The block with this number, sealed or being built.
@@ -116,47 +113,91 @@ impl View {
             BlockId::Hash { hash, require_canonical } => self.by_hash(&hash, require_canonical),
             BlockId::Step { number, index } => {
                 let block = self.at(number)?.ok_or(ResolveError::NotFound)?;
-                let index = usize::try_from(index).map_err(|_| ResolveError::NotFound)?;
-                block.at_step(index).map(Arc::new).ok_or(ResolveError::NotFound)
+                self.at_step(&block, usize::try_from(index).map_err(|_| ResolveError::NotFound)?)
             }
         }
     }
 
     /// Header and state of the block that `id` names: as [`Self::resolve`], without the cost of the block's body.
     pub fn moment(&self, id: BlockId) -> Result<Moment, ResolveError> {
-        self.resolve(id).map(Moment)
+        let number = match id {
+            BlockId::Safe => self.safe,
+            BlockId::Finalized => self.finalized,
+            BlockId::Earliest => 0,
+            BlockId::Number(number) => number,
+            BlockId::Hash { hash, .. } => {
+                let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
+                if self.sealed.hash(number)? != Some(hash) {
+                    return self.resolve(id).map(Moment::of);
+                }
+                number
+            }
+            BlockId::Latest | BlockId::Pending | BlockId::Step { .. } => {
+                return self.resolve(id).map(Moment::of);
+            }
+        };
+        self.sealed.moment(number)?.ok_or(ResolveError::NotFound)
     }
 
     /// The transaction with this hash: its block (sealed or being built) and its index there.
     pub fn transaction(&self, hash: &B256) -> Result<Option<(Arc<Executed>, usize)>, StateError> {
-        let Some(position) = self.lookup.transaction(hash) else { return Ok(None) };
+        let position = match (self.lookup.transaction(hash), self.sealed.archive()) {
+            (None, Some(archive)) => archive.transaction(hash)?,
+            (found, _) => found,
+        };
+        let Some(position) = position else { return Ok(None) };
         let Some(block) = self.at(position.number)? else { return Ok(None) };
         let found = block.block.transactions.get(position.index);
         let found = found.is_some_and(|transaction| transaction.hash() == *hash);
         Ok(found.then_some((block, position.index)))
     }
 
+    /// Where a step or block with this hash may be; possibly ahead of this view.
+    fn step_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        match (self.lookup.step(hash), self.sealed.archive()) {
+            (None, Some(archive)) => archive.step(hash),
+            (found, _) => Ok(found),
+        }
+    }
+
     fn by_hash(&self, hash: &B256, require_canonical: bool) -> Result<Arc<Executed>, ResolveError> {
-        let position = self.lookup.step(hash).ok_or(ResolveError::NotFound)?;
+        let position = self.step_position(hash)?.ok_or(ResolveError::NotFound)?;
         let block = self.at(position.number)?.ok_or(ResolveError::NotFound)?;
         if block.block.hash == *hash {
             return Ok(block);
         }
-        let step = block.steps.get(position.index).ok_or(ResolveError::NotFound)?;
+        let step = self.step(&block, position.index)?;
         if step.hash != *hash {
             return Err(ResolveError::NotFound);
         }
         if require_canonical {
             return Err(ResolveError::NotCanonical);
         }
-        block.at_step(position.index).map(Arc::new).ok_or(ResolveError::NotFound)
+        self.at_step(&block, position.index)
+    }
+
+    /// A step of a block, of the newest blocks only.
+    fn step<'b>(&self, block: &'b Executed, index: usize) -> Result<&'b Step, ResolveError> {
+        let in_window = block.number() + STEP_WINDOW > self.latest().number() || mutant!("keep-every-step");
+        let step = block.steps.get(index).filter(|_| in_window);
+        step.map(AsRef::as_ref).ok_or(ResolveError::NotFound)
+    }
+
+    fn at_step(&self, block: &Arc<Executed>, index: usize) -> Result<Arc<Executed>, ResolveError> {
+        let step = self.step(block, index)?;
+        let state = match (&step.state, self.sealed.archive()) {
+            _ if step.hash == block.block.hash => block.state.clone(),
+            (Some(state), _) => state.clone(),
+            (None, Some(archive)) => archive.state_at(&self.spec, self, &block.block, step)?,
+            (None, None) => return Err(ResolveError::NotFound),
+        };
+        Ok(Arc::new(block.at_step(step, index, state)))
     }
 }
 
 impl BlockHashes for View {
     fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
-        let found = usize::try_from(number).ok().and_then(|number| self.sealed.get(number));
-        Ok(found.map(|block| block.block.hash))
+        self.sealed.hash(number)
     }
 }
 

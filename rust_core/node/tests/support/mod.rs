@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod memory_history;
+
 use std::{
     path::Path,
     sync::{

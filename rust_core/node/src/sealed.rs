@@ -1,0 +1,130 @@
+//! The sealed blocks, as chain and views hold them.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_state::{BlockHashes, StateError};
+use imbl::Vector;
+
+use crate::{Executed, Moment, archive::Archive};
+
+/// Hashes that are kept beside the blocks: those that `BLOCKHASH` may ask for.
+const HASHES: usize = 256;
+
+/// How many sealed blocks stay in memory although the history holds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recent {
+    pub blocks: usize,
+    /// Fewer blocks stay when they hold more transactions than this together.
+    pub transactions: usize,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { blocks: 32, transactions: 50_000 }
+    }
+}
+
+/// The newest blocks in memory, without a gap, and the history for those before them. A clone shares its structure.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealed {
+    /// By number; the latest is last.
+    recent: Vector<Arc<Executed>>,
+    /// Of the recent blocks together.
+    transactions: usize,
+    /// Hashes of the newest blocks, the latest last.
+    hashes: Vector<B256>,
+    archive: Option<Arc<Archive>>,
+}
+
+impl Sealed {
+    /// Nothing but `block`. Without an archive every block that follows stays in memory.
+    pub fn new(block: Arc<Executed>, archive: Option<Arc<Archive>>) -> Self {
+        let (transactions, hash) = (block.block.transactions.len(), block.block.hash);
+        Self { recent: Vector::unit(block), transactions, hashes: Vector::unit(hash), archive }
+    }
+
+    pub fn latest(&self) -> &Arc<Executed> {
+        self.recent.last().expect("the latest block is always in memory")
+    }
+
+    pub fn archive(&self) -> Option<&Archive> {
+        self.archive.as_deref()
+    }
+
+    pub fn push(&mut self, block: Arc<Executed>) {
+        self.transactions += block.block.transactions.len();
+        self.hashes.push_back(block.block.hash);
+        if self.hashes.len() > HASHES {
+            self.hashes.pop_front();
+        }
+        self.recent.push_back(block);
+    }
+
+    /// Takes the oldest block out of memory if the history holds it and the window does not.
+    pub fn pop(&mut self, window: Recent) -> Option<Arc<Executed>> {
+        let confirmed = self.archive()?.confirmed()?;
+        let within = self.recent.len() <= window.blocks && self.transactions <= window.transactions;
+        if within || self.recent.len() == 1 || self.first() > confirmed {
+            return None;
+        }
+        let block = self.recent.pop_front()?;
+        self.transactions -= block.block.transactions.len();
+        Some(block)
+    }
+
+    /// Number of the oldest block in memory.
+    fn first(&self) -> u64 {
+        self.recent.front().expect("the latest block is always in memory").number()
+    }
+
+    fn in_memory(&self, number: u64) -> Option<&Arc<Executed>> {
+        self.recent.get(usize::try_from(number.checked_sub(self.first())?).ok()?)
+    }
+
+    /// The archive, if it may hold the block with this number.
+    fn older(&self, number: u64) -> Option<&Archive> {
+        (number < self.first()).then_some(self.archive()).flatten()
+    }
+
+    pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+        match self.older(number) {
+            Some(archive) => archive.block(number),
+            None => Ok(self.in_memory(number).cloned()),
+        }
+    }
+
+    pub fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
+        match self.older(number) {
+            Some(archive) => archive.moment(number),
+            None => Ok(self.in_memory(number).cloned().map(Moment::of)),
+        }
+    }
+
+    pub fn hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        let place = self.latest().number().checked_sub(number).and_then(|back| usize::try_from(back).ok());
+        let place = place.and_then(|back| self.hashes.len().checked_sub(back + 1));
+        if let Some(hash) = place.and_then(|place| self.hashes.get(place)) {
+            return Ok(Some(*hash));
+        }
+        match self.older(number) {
+            Some(archive) => archive.hash(number),
+            None => Ok(self.in_memory(number).map(|found| found.block.hash)),
+        }
+    }
+
+    /// The table of steps of a block in memory goes; the block itself stays.
+    pub fn forget_steps(&mut self, number: u64) -> Option<Arc<Executed>> {
+        let at = usize::try_from(number.checked_sub(self.first())?).ok()?;
+        let place = self.recent.get_mut(at)?;
+        let before = place.clone();
+        Arc::make_mut(place).steps = Vector::new();
+        Some(before)
+    }
+}
+
+impl BlockHashes for Sealed {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        self.hash(number)
+    }
+}

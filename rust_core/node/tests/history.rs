@@ -1,0 +1,190 @@
+//! A view whose older blocks are in the history answers as one that holds them all.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{path::Path, sync::Arc};
+
+use alloy_primitives::{Address, B256, U256};
+use foreseal_builder::Opening;
+use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
+use foreseal_node::{
+    BlockId, Chain, Executed, FinalityDepth, History, Moment, Recent, ResolveError, View, replay,
+};
+use foreseal_state::{BlockHashes, StateError, StateReader};
+use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
+use foreseal_types::ChainSpec;
+use support::{Bench, memory_history::MemoryHistory};
+
+const WINDOW: Recent = Recent { blocks: 3, transactions: 12 };
+
+/// The records of a few blocks of all kinds of transactions.
+fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> {
+    let mut bench = Bench::new(datadir, wallets);
+    let mut workload = Workload::new(wallets.to_vec(), Kinds::WithoutBlobs, 11);
+    for turn in 0..160 {
+        for _ in 0..turn % 4 {
+            bench.node.submit(&workload.next_transaction()).unwrap();
+        }
+        bench.tick();
+    }
+    let genesis = bench.view().sealed(0).unwrap().unwrap().block.hash;
+    drop(bench);
+    let identity = Identity { chain_id: spec.chain_id(), genesis };
+    let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
+    let (journal, _) = Journal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
+    journal.replay().unwrap().flat_map(|append| append.unwrap().records).collect()
+}
+
+/// The same chain twice, and the older one of two views of the second.
+struct Twins {
+    whole: View,
+    split: View,
+    /// Taken from the second chain when it was shorter.
+    old: View,
+    history: Arc<MemoryHistory>,
+    wallets: Vec<Wallet>,
+}
+
+impl Twins {
+    fn new() -> Self {
+        let datadir = tempfile::tempdir().unwrap();
+        let wallets = Wallet::some(4);
+        let spec = Arc::new(ChainSpec::new(test_genesis(&wallets)).unwrap());
+        let records = records(datadir.path(), &wallets, &spec);
+        let history = Arc::new(MemoryHistory::default());
+        let depth = FinalityDepth { safe: 2, finalized: 4 };
+        let mut whole = Chain::new(spec.clone(), depth);
+        let mut split = Chain::with_history(spec, depth, history.clone(), WINDOW);
+        history.confirm(split.latest());
+        let mut old = None;
+        for record in &records {
+            replay(&mut whole, 0, record).unwrap();
+            replay(&mut split, 0, record).unwrap();
+            if matches!(record, Record::Seal { .. }) {
+                // The history is a block behind.
+                let behind = split.latest().number() - 1;
+                history.confirm(&split.block(behind).unwrap().unwrap());
+                if split.latest().number() == 9 {
+                    old = Some(split.idle_view(&opening()).unwrap());
+                }
+            }
+        }
+        let (whole, split) = (whole.view().unwrap(), split.view().unwrap());
+        Self { whole, split, old: old.expect("there are more than 9 blocks"), history, wallets }
+    }
+}
+
+fn opening() -> Opening {
+    Opening {
+        merged: true,
+        timestamp: 2_000_000_000,
+        mix_hash: B256::ZERO,
+        beneficiary: Address::ZERO,
+        gas_limit: 30_000_000,
+        extra_data: alloy_primitives::Bytes::new(),
+    }
+}
+
+/// Every name of every block and step.
+fn names(view: &View) -> Vec<BlockId> {
+    let mut ids =
+        vec![BlockId::Latest, BlockId::Pending, BlockId::Safe, BlockId::Finalized, BlockId::Earliest];
+    for number in 0..=view.pending().number() + 1 {
+        ids.push(BlockId::Number(number));
+        let Some(block) = view.at(number).unwrap() else { continue };
+        let hashes = block.steps.iter().map(|step| step.hash).chain([block.block.hash]);
+        for hash in hashes {
+            ids.extend([true, false].map(|require_canonical| BlockId::Hash { hash, require_canonical }));
+        }
+        let steps = u64::try_from(block.steps.len()).unwrap();
+        ids.extend((0..=steps).map(|index| BlockId::Step { number, index }));
+    }
+    ids
+}
+
+fn same(a: &Executed, b: &Executed, id: BlockId) {
+    assert_eq!((a.block.hash, &a.block.header), (b.block.hash, &b.block.header), "{id:?}");
+    assert_eq!(a.block.receipts, b.block.receipts, "{id:?}");
+    let transactions =
+        |block: &Executed| block.block.transactions.iter().map(|t| t.hash()).collect::<Vec<_>>();
+    assert_eq!(transactions(a), transactions(b), "{id:?}");
+    assert_eq!(a.block.transactions_length, b.block.transactions_length, "{id:?}");
+    assert_eq!(a.state.root(), b.state.root(), "{id:?}");
+    assert_eq!(a.state.root(), a.block.header.state_root, "{id:?}");
+    assert_eq!(a.steps.len(), b.steps.len(), "{id:?}");
+}
+
+#[test]
+fn a_view_over_the_history_answers_as_one_over_memory() {
+    let Twins { whole, split, wallets, .. } = Twins::new();
+    assert!(split.latest().number() > 12);
+    let mut found = 0;
+    for id in names(&whole) {
+        match (whole.resolve(id), split.resolve(id)) {
+            (Ok(a), Ok(b)) => {
+                same(&a, &b, id);
+                found += 1;
+            }
+            (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
+        }
+        match (whole.moment(id), split.moment(id)) {
+            (Ok(a), Ok(b)) => assert_eq!(facts(&a, &wallets), facts(&b, &wallets), "{id:?}"),
+            (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
+        }
+    }
+    assert!(found > 300, "{found} blocks and steps were compared");
+    for number in 0..=whole.latest().number() {
+        let block = whole.sealed(number).unwrap().unwrap();
+        assert_eq!(split.block_hash(number).unwrap(), Some(block.block.hash));
+        for (index, transaction) in block.block.transactions.iter().enumerate() {
+            let (found, at) = split.transaction(&transaction.hash()).unwrap().unwrap();
+            assert_eq!((found.number(), at), (number, index));
+        }
+    }
+}
+
+fn facts(moment: &Moment, wallets: &[Wallet]) -> (B256, B256, Vec<U256>) {
+    let balance = |wallet: &Wallet| moment.state().account(&wallet.address).unwrap().unwrap().balance;
+    (moment.hash(), moment.header().hash_slow(), wallets.iter().map(balance).collect())
+}
+
+/// What left memory later is still there for a view that had it, and what came later is not.
+#[test]
+fn an_older_view_shows_what_it_showed() {
+    let Twins { whole, old, .. } = Twins::new();
+    for number in 0..=whole.latest().number() {
+        let block = whole.sealed(number).unwrap().unwrap();
+        let id = BlockId::Hash { hash: block.block.hash, require_canonical: false };
+        let shown = old.resolve(id);
+        assert_eq!(shown.is_ok(), number <= 9, "block {number}");
+        for transaction in &block.block.transactions {
+            assert_eq!(old.transaction(&transaction.hash()).unwrap().is_some(), number <= 9);
+        }
+    }
+}
+
+/// A history that was unwound: what is in memory is right, everything else says that it is gone.
+#[test]
+fn a_view_whose_history_is_gone_never_mixes() {
+    let Twins { whole, split, history, .. } = Twins::new();
+    history.end();
+    let (mut right, mut gone) = (0, 0);
+    for id in names(&whole) {
+        match (whole.resolve(id), split.resolve(id)) {
+            (Ok(a), Ok(b)) => {
+                same(&a, &b, id);
+                right += 1;
+            }
+            (_, Err(ResolveError::Read(error))) => {
+                assert_eq!(error, StateError::ViewGone);
+                gone += 1;
+            }
+            (a, b) => assert_eq!(a.err(), b.err(), "{id:?}"),
+        }
+    }
+    assert!(right > 10 && gone > 300, "{right} answers from memory, {gone} gone");
+    assert_eq!(split.transaction(&B256::repeat_byte(1)).err(), Some(StateError::ViewGone));
+    assert!(history.block(1).is_err());
+}

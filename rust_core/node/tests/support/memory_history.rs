@@ -1,0 +1,87 @@
+//! A history in memory, which the test tells what to confirm and when to be gone.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use alloy_primitives::B256;
+use foreseal_node::{Executed, History, Moment, Position, Step};
+use foreseal_state::StateError;
+use parking_lot::RwLock;
+
+#[derive(Debug, Default)]
+pub struct MemoryHistory {
+    blocks: RwLock<BTreeMap<u64, Arc<Executed>>>,
+    /// One more than the newest confirmed block.
+    confirmed: AtomicU64,
+    gone: AtomicBool,
+}
+
+impl MemoryHistory {
+    /// Takes a block, without the states of its steps, as the store does.
+    pub fn confirm(&self, block: &Arc<Executed>) {
+        let steps = block.steps.iter().map(|step| Arc::new(Step { state: None, ..Step::clone(step) }));
+        let kept = Executed { steps: steps.collect(), ..Executed::clone(block) };
+        self.blocks.write().insert(block.number(), Arc::new(kept));
+        self.confirmed.store(block.number() + 1, Ordering::SeqCst);
+    }
+
+    /// As after an unwind.
+    pub fn end(&self) {
+        self.gone.store(true, Ordering::SeqCst);
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&BTreeMap<u64, Arc<Executed>>) -> T) -> Result<T, StateError> {
+        if self.gone.load(Ordering::SeqCst) {
+            Err(StateError::ViewGone)
+        } else {
+            Ok(read(&self.blocks.read()))
+        }
+    }
+}
+
+impl History for MemoryHistory {
+    fn confirmed(&self) -> Option<u64> {
+        self.confirmed.load(Ordering::SeqCst).checked_sub(1)
+    }
+
+    fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+        self.read(|blocks| blocks.get(&number).cloned())
+    }
+
+    fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
+        let moment = |found: &Arc<Executed>| {
+            Moment::stored(found.block.header.clone(), found.block.hash, found.state.clone())
+        };
+        self.read(|blocks| blocks.get(&number).map(moment))
+    }
+
+    fn hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        self.read(|blocks| blocks.get(&number).map(|found| found.block.hash))
+    }
+
+    fn step(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        self.read(|blocks| {
+            blocks.iter().find_map(|(&number, found)| {
+                if found.block.hash == *hash {
+                    return Some(Position { number, index: 0 });
+                }
+                let index = found.steps.iter().position(|step| step.hash == *hash)?;
+                Some(Position { number, index })
+            })
+        })
+    }
+
+    fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        self.read(|blocks| {
+            blocks.iter().find_map(|(&number, found)| {
+                let index = found.block.transactions.iter().position(|one| one.hash() == *hash)?;
+                Some(Position { number, index })
+            })
+        })
+    }
+}
