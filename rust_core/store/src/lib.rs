@@ -1,5 +1,26 @@
 #![doc = include_str!("../README.md")]
 
+mod block;
+mod error;
+mod key;
 mod log_index;
+mod meta;
+mod open;
+mod options;
+mod puts;
+mod reader;
+mod sealed;
+mod snapshot;
+mod stats;
+mod store;
+mod table;
 
+pub use block::{BlockRecord, StoredLog, StoredStep};
+pub use error::StoreError;
 pub use log_index::{Additions, Criterion, LogIndex, LogIndexError, Matches, Next};
+pub use meta::{Head, Progress, SCHEMA};
+pub use options::Options;
+pub use reader::Reader;
+pub use sealed::SealedBlock;
+pub use stats::{Stats, TableStats};
+pub use store::Store;

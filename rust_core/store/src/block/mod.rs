@@ -1,0 +1,14 @@
+//! Blocks: header, lists, logs and steps.
+
+mod body;
+mod log;
+mod read;
+mod receipt;
+mod record;
+mod step;
+mod transaction;
+pub(crate) mod write;
+
+pub use log::StoredLog;
+pub use record::BlockRecord;
+pub use step::StoredStep;

@@ -1,0 +1,183 @@
+//! Receipts without their logs, each under its own key.
+
+use std::sync::Arc;
+
+use alloy_consensus::Eip658Value;
+use alloy_primitives::{Address, B256, Bloom, Log};
+use alloy_rlp::{Decodable, Encodable};
+use foreseal_types::Receipt;
+
+use super::{BlockRecord, log::StoredLog};
+use crate::{StoreError, key, snapshot::Snapshot};
+
+/// A bloom with more bits than this is stored whole: two bytes a bit would not be less.
+const LISTED_BITS: usize = 127;
+/// In place of a number of bits: the bloom follows whole.
+const WHOLE_BLOOM: u8 = u8::MAX;
+
+/// What is stored of a receipt. The logs lie in the table of logs, from its first log on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredReceipt {
+    kind: u8,
+    status: Eip658Value,
+    cumulative_gas_used: u64,
+    gas_used: u64,
+    contract_address: Option<Address>,
+    /// Number of logs in the block before this receipt.
+    pub first_log_index: u64,
+    pub logs: u64,
+    bloom: Bloom,
+}
+
+impl StoredReceipt {
+    pub fn new(receipt: &Receipt) -> Self {
+        Self {
+            kind: receipt.kind,
+            status: receipt.status,
+            cumulative_gas_used: receipt.cumulative_gas_used,
+            gas_used: receipt.gas_used,
+            contract_address: receipt.contract_address,
+            first_log_index: receipt.first_log_index,
+            logs: receipt.logs.len() as u64,
+            bloom: receipt.bloom,
+        }
+    }
+
+    /// The receipt with its logs.
+    fn with_logs(self, logs: Vec<Log>) -> Receipt {
+        Receipt {
+            kind: self.kind,
+            status: self.status,
+            cumulative_gas_used: self.cumulative_gas_used,
+            logs,
+            bloom: self.bloom,
+            gas_used: self.gas_used,
+            contract_address: self.contract_address,
+            first_log_index: self.first_log_index,
+        }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![self.kind];
+        match &self.status {
+            Eip658Value::Eip658(ok) => out.push(u8::from(*ok)),
+            Eip658Value::PostState(root) => {
+                out.push(2);
+                out.extend_from_slice(root.as_slice());
+            }
+        }
+        out.push(u8::from(self.contract_address.is_some()));
+        out.extend(self.contract_address.iter().flatten());
+        for number in [self.cumulative_gas_used, self.gas_used, self.first_log_index, self.logs] {
+            number.encode(&mut out);
+        }
+        encode_bloom(&self.bloom, &mut out);
+        out
+    }
+
+    /// `None` if the bytes are not a receipt.
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let bytes = &mut bytes;
+        let kind = take::<1>(bytes)?[0];
+        let status = match take::<1>(bytes)? {
+            [flag @ (0 | 1)] => Eip658Value::Eip658(*flag == 1),
+            [2] => Eip658Value::PostState(B256::new(*take(bytes)?)),
+            _ => return None,
+        };
+        let contract_address = match take::<1>(bytes)? {
+            [0] => None,
+            [1] => Some(Address::new(*take(bytes)?)),
+            _ => return None,
+        };
+        let mut number = || u64::decode(bytes).ok();
+        let (cumulative_gas_used, gas_used) = (number()?, number()?);
+        let (first_log_index, logs) = (number()?, number()?);
+        let bloom = decode_bloom(bytes)?;
+        let receipt = Self {
+            kind,
+            status,
+            cumulative_gas_used,
+            gas_used,
+            contract_address,
+            first_log_index,
+            logs,
+            bloom,
+        };
+        bytes.is_empty().then_some(receipt)
+    }
+}
+
+fn take<'b, const N: usize>(bytes: &mut &'b [u8]) -> Option<&'b [u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// The bloom of a transfer has a dozen bits: their places take a tenth of what the bloom does.
+fn encode_bloom(bloom: &Bloom, out: &mut Vec<u8>) {
+    let bits = (0..2048_u16).filter(|bit| bloom[usize::from(bit / 8)] & (1 << (bit % 8)) != 0);
+    let bits: Vec<u16> = bits.take(LISTED_BITS + 1).collect();
+    match u8::try_from(bits.len()) {
+        Ok(count) if bits.len() <= LISTED_BITS => {
+            out.push(count);
+            out.extend(bits.into_iter().flat_map(u16::to_be_bytes));
+        }
+        _ => {
+            out.push(WHOLE_BLOOM);
+            out.extend_from_slice(bloom.as_slice());
+        }
+    }
+}
+
+fn decode_bloom(bytes: &mut &[u8]) -> Option<Bloom> {
+    let count = take::<1>(bytes)?[0];
+    if count == WHOLE_BLOOM {
+        return take(bytes).map(|bloom| Bloom::new(*bloom));
+    }
+    let mut bloom = Bloom::ZERO;
+    for _ in 0..count {
+        let bit = u16::from_be_bytes(*take(bytes)?);
+        *bloom.get_mut(usize::from(bit / 8))? |= 1 << (bit % 8);
+    }
+    Some(bloom)
+}
+
+impl Snapshot<'_> {
+    /// One receipt of a block.
+    pub fn receipt(&self, number: u64, index: u32) -> Result<Option<Receipt>, StoreError> {
+        let Some(stored) = self.stored_receipt(number, index)? else { return Ok(None) };
+        let Some((_, record)) = self.record(number)? else { return Ok(None) };
+        let first = record.first_log.saturating_add(stored.first_log_index);
+        let logs = self.logs(first, stored.logs)?.into_iter().map(|stored| stored.log).collect();
+        Ok(Some(stored.with_logs(logs)))
+    }
+
+    fn stored_receipt(&self, number: u64, index: u32) -> Result<Option<StoredReceipt>, StoreError> {
+        let (table, key) = (&self.tables.receipts, key::place(number, index));
+        let Some(bytes) = table.get(self.txn, &key)? else { return Ok(None) };
+        let damaged = || table.damaged(&key, "the receipt does not decode");
+        Ok(Some(StoredReceipt::decode(bytes).ok_or_else(damaged)?))
+    }
+
+    /// All receipts of a block.
+    pub fn receipts(&self, number: u64, record: &BlockRecord) -> Result<Vec<Arc<Receipt>>, StoreError> {
+        let table = &self.tables.receipts;
+        let mut logs = self.logs(record.first_log, record.logs)?.into_iter();
+        let mut receipts = Vec::new();
+        for (key, bytes) in self.list(table, number, record.transactions)? {
+            let damaged = |why| table.damaged(key, why);
+            let stored =
+                StoredReceipt::decode(bytes).ok_or_else(|| damaged("the receipt does not decode"))?;
+            let count = usize::try_from(stored.logs).unwrap_or(usize::MAX);
+            if logs.len() < count {
+                return Err(damaged("the block has fewer logs than its receipts"));
+            }
+            let own = logs.by_ref().take(count).map(|StoredLog { log, .. }| log).collect();
+            receipts.push(Arc::new(stored.with_logs(own)));
+        }
+        if logs.len() > 0 {
+            return Err(table.damaged(&key::number(number), "the block has more logs than its receipts"));
+        }
+        Ok(receipts)
+    }
+}

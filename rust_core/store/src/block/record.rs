@@ -1,0 +1,73 @@
+//! What the table of headers holds: a block's hash, counts and header.
+
+use alloy_consensus::Header;
+use alloy_primitives::{B256, U256};
+use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
+
+use crate::{StoreError, key, snapshot::Snapshot};
+
+/// A block without its lists.
+#[derive(Clone, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+pub struct BlockRecord {
+    pub header: Header,
+    /// How many transactions, and as many receipts, it has.
+    pub transactions: u32,
+    /// [`foreseal_types::Block::transactions_length`].
+    pub transactions_length: u64,
+    /// How many steps its table has.
+    pub steps: u32,
+    /// Ordinal of its first log; of the next one there will be, when it has none.
+    pub first_log: u64,
+    /// How many logs it has.
+    pub logs: u64,
+    /// Sum of the difficulties up to this block.
+    pub total_difficulty: U256,
+}
+
+/// The hash comes first, so that it is read without the rest.
+pub(super) fn encode(hash: &B256, record: &BlockRecord) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(32 + record.length());
+    bytes.extend_from_slice(hash.as_slice());
+    record.encode(&mut bytes);
+    bytes
+}
+
+impl Snapshot<'_> {
+    /// The hash of a stored block.
+    pub fn block_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
+        Ok(self.stored_record(number)?.map(|(hash, _)| hash))
+    }
+
+    /// Hash and record of a stored block.
+    pub fn record(&self, number: u64) -> Result<Option<(B256, BlockRecord)>, StoreError> {
+        let Some((hash, mut bytes)) = self.stored_record(number)? else { return Ok(None) };
+        let damaged = |why| self.tables.headers.damaged(&key::number(number), why);
+        let record = BlockRecord::decode(&mut bytes).map_err(|_| damaged("the record does not decode"))?;
+        if !bytes.is_empty() {
+            return Err(damaged("the record has bytes after its end"));
+        }
+        Ok(Some((hash, record)))
+    }
+
+    /// Hash and record of a block that must be there.
+    pub fn known_record(&self, number: u64) -> Result<(B256, BlockRecord), StoreError> {
+        let missing = || self.tables.headers.damaged(&key::number(number), "it is missing");
+        self.record(number)?.ok_or_else(missing)
+    }
+
+    fn stored_record(&self, number: u64) -> Result<Option<(B256, &[u8])>, StoreError> {
+        let (headers, key) = (&self.tables.headers, key::number(number));
+        let Some(bytes) = headers.get(self.txn, &key)? else { return Ok(None) };
+        let Some((hash, rest)) = bytes.split_first_chunk() else {
+            return Err(headers.damaged(&key, "the record is too short"));
+        };
+        Ok(Some((B256::new(*hash), rest)))
+    }
+
+    /// The number of the block with this hash.
+    pub fn number_of(&self, hash: &B256) -> Result<Option<u64>, StoreError> {
+        let table = &self.tables.block_hashes;
+        let found = table.get(self.txn, hash.as_slice())?;
+        found.map(|bytes| key::read_number(table, hash.as_slice(), bytes)).transpose()
+    }
+}

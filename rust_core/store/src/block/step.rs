@@ -1,0 +1,87 @@
+//! The table of steps of a sealed block.
+
+use alloy_consensus::Header;
+use alloy_primitives::{B256, Bytes};
+use alloy_rlp::{RlpDecodable, RlpEncodable};
+
+use crate::{StoreError, key, snapshot::Snapshot};
+
+/// A step of a sealed block: enough to show the block as it stood then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredStep {
+    pub header: Header,
+    /// Hash of `header`.
+    pub hash: B256,
+    /// Number of the block's transactions that this step and those before it hold.
+    pub transactions: u32,
+    /// Length in bytes of the RLP of these transactions.
+    pub transactions_length: u64,
+    /// When it was made, unix time in milliseconds.
+    pub time: u64,
+    /// The sequencer's signature; empty if it does not sign.
+    pub signature: Bytes,
+}
+
+/// The hash is computed from the header again.
+#[derive(RlpEncodable)]
+struct StepOut<'a> {
+    header: &'a Header,
+    transactions: u32,
+    transactions_length: u64,
+    time: u64,
+    signature: &'a Bytes,
+}
+
+#[derive(RlpDecodable)]
+struct StepWire {
+    header: Header,
+    transactions: u32,
+    transactions_length: u64,
+    time: u64,
+    signature: Bytes,
+}
+
+impl StoredStep {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        alloy_rlp::encode(StepOut {
+            header: &self.header,
+            transactions: self.transactions,
+            transactions_length: self.transactions_length,
+            time: self.time,
+            signature: &self.signature,
+        })
+    }
+
+    fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
+        let StepWire { header, transactions, transactions_length, time, signature } =
+            alloy_rlp::decode_exact(bytes)?;
+        let hash = header.hash_slow();
+        Ok(Self { header, hash, transactions, transactions_length, time, signature })
+    }
+}
+
+impl Snapshot<'_> {
+    /// Block number and index of the step with this hash.
+    pub fn step_place(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
+        let table = &self.tables.step_hashes;
+        let found = table.get(self.txn, hash.as_slice())?;
+        found.map(|bytes| key::read_place(table, hash.as_slice(), bytes)).transpose()
+    }
+
+    /// One step of a block.
+    pub fn step(&self, number: u64, index: u32) -> Result<Option<StoredStep>, StoreError> {
+        let (table, key) = (&self.tables.steps, key::place(number, index));
+        let Some(bytes) = table.get(self.txn, &key)? else { return Ok(None) };
+        let step = StoredStep::decode(bytes).map_err(|_| table.damaged(&key, "the step does not decode"))?;
+        Ok(Some(step))
+    }
+
+    /// The `count` steps that a block has.
+    pub fn steps(&self, number: u64, count: u32) -> Result<Vec<StoredStep>, StoreError> {
+        let table = &self.tables.steps;
+        let decode = |(key, bytes): (&[u8], &[u8])| {
+            StoredStep::decode(bytes).map_err(|_| table.damaged(key, "the step does not decode"))
+        };
+        self.list(table, number, count)?.into_iter().map(decode).collect()
+    }
+}

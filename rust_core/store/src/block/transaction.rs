@@ -1,0 +1,73 @@
+//! Transactions: sender and EIP-2718 bytes, each under its own key.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+use foreseal_types::Transaction;
+use rayon::prelude::*;
+
+use crate::{
+    StoreError, key,
+    snapshot::Snapshot,
+    table::{Entry, Table},
+};
+
+/// From so many transactions on they are decoded on all cores.
+const PARALLEL: usize = 64;
+
+pub(super) fn encode(transaction: &Transaction) -> Vec<u8> {
+    [transaction.sender().as_slice(), transaction.encoded()].concat()
+}
+
+fn decode(table: &Table, key: &[u8], bytes: &[u8]) -> Result<Arc<Transaction>, StoreError> {
+    let damaged = |why| table.damaged(key, why);
+    let (sender, encoded) = bytes.split_first_chunk().ok_or_else(|| damaged("it is too short"))?;
+    let envelope =
+        Transaction::decode_envelope(encoded).map_err(|_| damaged("the transaction does not decode"))?;
+    Ok(Arc::new(Transaction::new(envelope, Address::new(*sender))))
+}
+
+impl Snapshot<'_> {
+    /// Block number and index of the transaction with this hash.
+    pub fn place_of(&self, hash: &B256) -> Result<Option<(u64, u32)>, StoreError> {
+        let table = &self.tables.transaction_hashes;
+        let found = table.get(self.txn, hash.as_slice())?;
+        found.map(|bytes| key::read_place(table, hash.as_slice(), bytes)).transpose()
+    }
+
+    /// One transaction of a block.
+    pub fn transaction(&self, number: u64, index: u32) -> Result<Option<Arc<Transaction>>, StoreError> {
+        let (table, key) = (&self.tables.transactions, key::place(number, index));
+        table.get(self.txn, &key)?.map(|bytes| decode(table, &key, bytes)).transpose()
+    }
+
+    /// The `count` transactions that a block has.
+    pub fn transactions(&self, number: u64, count: u32) -> Result<Vec<Arc<Transaction>>, StoreError> {
+        let table = &self.tables.transactions;
+        let stored = self.list(table, number, count)?;
+        if stored.len() < PARALLEL {
+            return stored.into_iter().map(|(key, bytes)| decode(table, key, bytes)).collect();
+        }
+        stored.into_par_iter().map(|(key, bytes)| decode(table, key, bytes)).collect()
+    }
+
+    /// The entries of a block in a table by place; there must be `count` of them.
+    pub fn list(&self, table: &Table, number: u64, count: u32) -> Result<Vec<Entry<'_>>, StoreError> {
+        // Not sized by the count: a damaged one could ask for any amount of memory.
+        let mut entries = Vec::new();
+        for (index, entry) in (0..=count).zip(table.prefix(self.txn, &key::number(number))?) {
+            let (key, bytes) = entry?;
+            if index == count {
+                return Err(table.damaged(key, "the block has fewer entries than are stored"));
+            }
+            if *key != key::place(number, index) {
+                return Err(table.damaged(&key::place(number, index), "it is missing"));
+            }
+            entries.push((key, bytes));
+        }
+        match u32::try_from(entries.len()) {
+            Ok(found) if found < count => Err(table.damaged(&key::place(number, found), "it is missing")),
+            _ => Ok(entries),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What can go wrong with a store.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use alloy_primitives::{B256, hex};
+use heed::MdbError;
+
+use crate::LogIndexError;
+
+/// Why a store cannot be opened, read or written.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StoreError {
+    #[error("store: cannot {action} {}: {why}", path.display())]
+    Io { action: &'static str, path: PathBuf, why: String },
+    /// Read-only opening makes nothing.
+    #[error("store: there is none in {}", path.display())]
+    Absent { path: PathBuf },
+    #[error("store: {} holds a file that is not a store of this program: {why}", path.display())]
+    NotAStore { path: PathBuf, why: String },
+    #[error("store: {} is open in this process already", path.display())]
+    InUse { path: PathBuf },
+    #[error("store has schema version {found}, newer than {supported}, the newest this program knows")]
+    NewerSchema { found: u32, supported: u32 },
+    #[error("store belongs to the chain with id {found}, this node runs {expected}")]
+    OtherChain { found: u64, expected: u64 },
+    #[error("store belongs to the chain with genesis {found}, this node runs {expected}")]
+    OtherGenesis { found: B256, expected: B256 },
+    #[error("store: {} cannot be written to; open it read-only, or fix its permissions", path.display())]
+    ReadOnlyDirectory { path: PathBuf },
+    #[error("store is open for reading only")]
+    ReadOnly,
+    /// Nothing of the write is in the store; what was committed before stays.
+    #[error("store: the disk is full; the block is not stored, all earlier ones are")]
+    DiskFull,
+    /// As [`Self::DiskFull`], for the limit of the setting.
+    #[error("store has reached its greatest size, {limit} bytes; give it a larger map")]
+    MapFull { limit: usize },
+    #[error("store: {} ends after {found} of {expected} bytes: a part of it is missing", path.display())]
+    Truncated { path: PathBuf, found: u64, expected: u64 },
+    #[error("store: more than {limit} reads at once; raise the number of readers")]
+    TooManyReaders { limit: u32 },
+    /// An entry is not what this program writes.
+    #[error("store is damaged: table {table}, key {key}: {why}", key = hex::encode(key))]
+    Damaged { table: &'static str, key: Vec<u8>, why: &'static str },
+    #[error("store: block {number} cannot be written: {why}")]
+    OutOfOrder { number: u64, why: &'static str },
+    #[error("store: cannot unwind to block {to}: the newest is {head}")]
+    UnwindAhead { to: u64, head: u64 },
+    /// Blocks were unwound since the view was made: its answers would be a mixture.
+    #[error("view no longer available")]
+    ViewGone,
+    #[error("proofs are kept from block {oldest} on; block {number} is older")]
+    OutsideProofWindow { number: u64, oldest: u64 },
+    #[error("store is damaged: {0}")]
+    LogIndex(String),
+    #[error("store: {0}")]
+    Lmdb(String),
+}
+
+impl StoreError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+                Self::ReadOnlyDirectory { path }
+            }
+            _ => Self::Io { action, path, why: error.to_string() },
+        }
+    }
+
+    pub(crate) fn damaged(table: &'static str, key: &[u8], why: &'static str) -> Self {
+        Self::Damaged { table, key: key.to_vec(), why }
+    }
+}
+
+impl From<heed::Error> for StoreError {
+    fn from(error: heed::Error) -> Self {
+        match error {
+            heed::Error::Io(error) => match error.kind() {
+                // A limit on the size of files, or a quota, is the same to the caller as a full disk.
+                io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
+                    Self::DiskFull
+                }
+                _ => Self::Lmdb(error.to_string()),
+            },
+            heed::Error::Mdb(MdbError::MapFull) => Self::MapFull { limit: 0 },
+            heed::Error::Mdb(MdbError::ReadersFull) => Self::TooManyReaders { limit: 0 },
+            other => Self::Lmdb(other.to_string()),
+        }
+    }
+}
+
+impl From<LogIndexError> for StoreError {
+    fn from(error: LogIndexError) -> Self {
+        match error {
+            LogIndexError::Lmdb(error) => error.into(),
+            LogIndexError::Damaged { .. } | LogIndexError::Disagrees { .. } | LogIndexError::Extra { .. } => {
+                Self::LogIndex(error.to_string())
+            }
+        }
+    }
+}

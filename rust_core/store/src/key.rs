@@ -1,0 +1,38 @@
+//! Keys. Numbers are big-endian, so that entries lie in their order.
+
+use crate::{StoreError, table::Table};
+
+/// Place of a transaction, a receipt or a step: the block's number and an index in it.
+pub(crate) type Place = [u8; 12];
+
+pub(crate) fn number(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+pub(crate) fn place(number: u64, index: u32) -> Place {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&number.to_be_bytes());
+    key[8..].copy_from_slice(&index.to_be_bytes());
+    key
+}
+
+/// A position, or a number of things, in a block.
+pub(crate) fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a block has fewer than 2^32 of anything")
+}
+
+/// Reads a number from an entry of `table` under `key`.
+pub(crate) fn read_number(table: &Table, key: &[u8], bytes: &[u8]) -> Result<u64, StoreError> {
+    let bytes = bytes.try_into().map_err(|_| table.damaged(key, "a number does not have 8 bytes"))?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// Reads a place from an entry of `table` under `key`.
+pub(crate) fn read_place(table: &Table, key: &[u8], bytes: &[u8]) -> Result<(u64, u32), StoreError> {
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(number), Some(index)) if bytes.len() == 12 => {
+            Ok((u64::from_be_bytes(*number), u32::from_be_bytes(*index)))
+        }
+        _ => Err(table.damaged(key, "a place does not have 12 bytes")),
+    }
+}

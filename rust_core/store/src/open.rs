@@ -1,0 +1,142 @@
+//! Opening a store: made if absent, refused if it is not what is asked for, never changed by a refusal.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+};
+
+use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls, types::Bytes};
+
+use crate::{
+    Options, StoreError, meta,
+    table::{Table, Tables},
+};
+
+const DATA_FILE: &str = "data.mdb";
+/// Tables that LMDB makes room for; more than there are costs nothing.
+const MAX_TABLES: u32 = 64;
+
+/// Opens the files in the folder `path`, which is made if it is absent.
+pub(crate) fn open(path: &Path, options: &Options) -> Result<(Env<WithoutTls>, Tables), StoreError> {
+    prepare_folder(path, options)?;
+    let env = open_env(path, options)?;
+    check_length(path, &env)?;
+    if env.info().last_txn_id == 0 {
+        if options.read_only {
+            return Err(StoreError::Absent { path: path.to_owned() });
+        }
+        create_tables(path, &env)?;
+    }
+    let tables = settle(path, &env, options)?;
+    if !options.read_only {
+        env.clear_stale_readers()?;
+    }
+    Ok((env, tables))
+}
+
+fn prepare_folder(path: &Path, options: &Options) -> Result<(), StoreError> {
+    if path.exists() && !path.is_dir() {
+        return Err(StoreError::NotAStore { path: path.to_owned(), why: "it is not a folder".to_owned() });
+    }
+    let data = path.join(DATA_FILE);
+    if options.read_only {
+        let found = data.try_exists().map_err(StoreError::io("read", &data))?;
+        return if found { Ok(()) } else { Err(StoreError::Absent { path: path.to_owned() }) };
+    }
+    fs::create_dir_all(path).map_err(StoreError::io("create", path))
+}
+
+fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>, StoreError> {
+    let mut open = EnvOpenOptions::new().read_txn_without_tls();
+    open.map_size(options.map_size).max_dbs(MAX_TABLES).max_readers(options.max_readers);
+    let mut flags = EnvFlags::NO_READ_AHEAD;
+    if options.read_only {
+        flags |= EnvFlags::READ_ONLY;
+    }
+    // SAFETY: neither flag weakens what LMDB guarantees; locking and syncing stay on.
+    unsafe { open.flags(flags) };
+    // SAFETY: the file is changed through LMDB alone, and its length is checked before it is read.
+    let opened = unsafe { open.open(path) };
+    opened.map_err(|error| open_error(path, error))
+}
+
+fn open_error(path: &Path, error: heed::Error) -> StoreError {
+    match error {
+        heed::Error::EnvAlreadyOpened => StoreError::InUse { path: path.to_owned() },
+        heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch | MdbError::Corrupted) => {
+            StoreError::NotAStore { path: path.to_owned(), why: error.to_string() }
+        }
+        heed::Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => StoreError::Io {
+            action: "reserve the address space of the map for",
+            path: path.to_owned(),
+            why: error.to_string(),
+        },
+        heed::Error::Io(error) if error.kind() != io::ErrorKind::StorageFull => {
+            StoreError::io("open", path)(error)
+        }
+        other => other.into(),
+    }
+}
+
+/// A page that the file no longer has could not be read: the process would be killed by the attempt.
+fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
+    let found = env.real_disk_size()?;
+    let page_size = u64::from(env.unnamed_database_stat().page_size);
+    let pages = u64::try_from(env.info().last_page_number).unwrap_or(u64::MAX).saturating_add(1);
+    let expected = pages.saturating_mul(page_size);
+    if found < expected && env.info().last_txn_id > 0 {
+        return Err(StoreError::Truncated { path: path.join(DATA_FILE), found, expected });
+    }
+    Ok(())
+}
+
+/// Makes the tables. They are empty: [`settle`] makes a store of them.
+fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
+    let made =
+        env.create_databases_and_commit(env.write_txn()?, |opener, txn| -> Result<_, heed::Error> {
+            for name in Tables::NAMES {
+                opener.create_database::<Bytes, Bytes>(txn, Some(name))?;
+            }
+            Ok(CommitOrAbort::<_, ()>::Commit(()))
+        })?;
+    made.commit().expect("the closure commits");
+    // The names of new files are durable only once their folders are.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    for folder in [Some(path), parent].into_iter().flatten() {
+        File::open(folder).and_then(|f| f.sync_all()).map_err(StoreError::io("sync", folder))?;
+    }
+    Ok(())
+}
+
+/// Checks that the tables are those of the chain asked for; new ones become its store.
+fn settle(path: &Path, env: &Env<WithoutTls>, options: &Options) -> Result<Tables, StoreError> {
+    let Some(meta) = open_table(env, Tables::META)? else {
+        let why = "it is an LMDB file, but not one of this program".to_owned();
+        return Err(StoreError::NotAStore { path: path.to_owned(), why });
+    };
+    if meta.is_empty(&*env.read_txn()?)? {
+        // New, or made by a process that ended before it got here.
+        if options.read_only {
+            return Err(StoreError::Absent { path: path.to_owned() });
+        }
+        let mut txn = env.write_txn()?;
+        meta::create(&meta, &mut txn, options)?;
+        txn.commit()?;
+    }
+    meta::check(&meta, &*env.read_txn()?, options)?;
+    let tables = Tables::NAMES.map(|name| match open_table(env, name)? {
+        Some(table) => Ok(table),
+        None => Err(StoreError::damaged(name, &[], "the table is missing")),
+    });
+    let tables = tables.into_iter().collect::<Result<Vec<_>, StoreError>>()?;
+    Ok(Tables::new(tables.try_into().unwrap_or_else(|_| unreachable!("one per name"))))
+}
+
+fn open_table(env: &Env<WithoutTls>, name: &'static str) -> Result<Option<Table>, StoreError> {
+    let opened = env.open_databases_and_commit(env.read_txn()?, |opener, txn| {
+        let database = opener.open_database::<Bytes, Bytes>(txn, Some(name))?;
+        Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(database))
+    })?;
+    Ok(opened.commit().expect("the closure commits").map(|database| Table::new(name, database)))
+}

@@ -1,0 +1,41 @@
+//! Entries gathered for one table, to be written in the order of their keys.
+
+use heed::RwTxn;
+
+use crate::{StoreError, table::Table};
+
+/// Entries of one table. Written sorted, they meet each page of the table once.
+#[derive(Default)]
+pub(crate) struct Puts {
+    bytes: Vec<u8>,
+    entries: Vec<Put>,
+}
+
+/// Where an entry lies in [`Puts::bytes`]: its key, then its value.
+#[derive(Clone, Copy)]
+struct Put {
+    start: usize,
+    value: usize,
+    end: usize,
+}
+
+impl Puts {
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.bytes.extend_from_slice(value);
+        self.entries.push(Put { start, value: start + key.len(), end: self.bytes.len() });
+    }
+
+    /// Entries by key; of several with the same key, in the order in which they came.
+    pub fn sorted(&mut self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let bytes = &self.bytes;
+        self.entries.sort_by(|a, b| bytes[a.start..a.value].cmp(&bytes[b.start..b.value]));
+        self.entries.iter().map(|put| (&bytes[put.start..put.value], &bytes[put.value..put.end]))
+    }
+
+    /// Writes all entries.
+    pub fn write(mut self, txn: &mut RwTxn<'_>, table: &Table) -> Result<(), StoreError> {
+        self.sorted().try_for_each(|(key, value)| table.put(txn, key, value))
+    }
+}

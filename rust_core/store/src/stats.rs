@@ -1,0 +1,61 @@
+//! How large the store is.
+
+use crate::{Progress, Store, StoreError};
+
+/// Sizes of the store and its tables, and how far it has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    pub progress: Progress,
+    pub tables: Vec<TableStats>,
+    /// Bytes of the map in use, free pages among them.
+    pub map_used: u64,
+    /// Greatest number of bytes.
+    pub map_size: u64,
+    /// Bytes of the file.
+    pub file_size: u64,
+    /// Places of readers that have been in use at the same time, and how many there are.
+    pub readers: (u32, u32),
+}
+
+/// Size of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableStats {
+    pub name: &'static str,
+    pub entries: u64,
+    /// Pages of the table: branches, leaves and what overflows them.
+    pub pages: u64,
+    /// Bytes of these pages.
+    pub bytes: u64,
+    /// Pages from the root to an entry.
+    pub depth: u32,
+}
+
+impl Store {
+    /// Sizes. Reads one page per table.
+    pub fn stats(&self) -> Result<Stats, StoreError> {
+        let (progress, tables) = self.read(|snapshot, progress| {
+            let tables = self.tables().all().map(|table| {
+                let stat = table.stat(snapshot.txn)?;
+                let pages = (stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64;
+                Ok(TableStats {
+                    name: table.name,
+                    entries: stat.entries as u64,
+                    pages,
+                    bytes: pages * u64::from(stat.page_size),
+                    depth: stat.depth,
+                })
+            });
+            Ok((*progress, tables.into_iter().collect::<Result<_, StoreError>>()?))
+        })?;
+        let info = self.env().info();
+        let page_size = u64::from(self.env().unnamed_database_stat().page_size);
+        Ok(Stats {
+            progress,
+            tables,
+            map_used: (info.last_page_number as u64 + 1) * page_size,
+            map_size: info.map_size as u64,
+            file_size: self.env().real_disk_size()?,
+            readers: (info.number_of_readers, info.maximum_number_of_readers),
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! The store: one writer, any number of readers.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use heed::{Env, RwTxn, WithoutTls};
+
+use crate::{
+    Head, Options, Progress, Reader, SealedBlock, StoreError,
+    block::write::{Indexes, append, forget_steps},
+    meta,
+    open::open,
+    snapshot::Snapshot,
+    table::Tables,
+};
+
+/// An open store. A clone is a handle of the same.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    env: Env<WithoutTls>,
+    tables: Tables,
+    options: Options,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store in the folder `path`, or makes it there.
+    ///
+    /// # Errors
+    /// Whatever is not the store that `options` asks for is refused and left as it is.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let (env, tables) = open(path, &options)?;
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path: path.to_owned() }) })
+    }
+
+    /// How far the store has come.
+    pub fn progress(&self) -> Result<Progress, StoreError> {
+        self.read(|_, progress| Ok(*progress))
+    }
+
+    /// The newest block; `None` before genesis is written.
+    pub fn head(&self) -> Result<Option<Head>, StoreError> {
+        Ok(self.progress()?.head)
+    }
+
+    /// Reads that fail once blocks are unwound.
+    pub fn reader(&self) -> Result<Reader, StoreError> {
+        Ok(self.reader_of(self.progress()?.generation))
+    }
+
+    /// As [`Self::reader`], for a generation seen before.
+    pub fn reader_of(&self, generation: u64) -> Reader {
+        Reader::new(self.clone(), generation)
+    }
+
+    /// Writes blocks behind the newest one. They are on the disk, all of them, when this returns; if it fails, none is.
+    pub fn write(&self, blocks: &[SealedBlock]) -> Result<(), StoreError> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        self.commit(|txn, progress| {
+            let tables = self.tables();
+            let mut indexes = Indexes::default();
+            for block in blocks {
+                block.check(progress, self.options())?;
+                append(txn, tables, progress, block, &mut indexes)?;
+            }
+            indexes.write(txn, tables)?;
+            forget_steps(txn, tables, progress, self.options().step_window)
+        })
+    }
+
+    /// What the store was opened with.
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Frees the places of readers whose process is gone; how many there were. Their pages can be used again.
+    pub fn clear_stale_readers(&self) -> Result<usize, StoreError> {
+        Ok(self.shared.env.clear_stale_readers()?)
+    }
+
+    pub(crate) fn env(&self) -> &Env<WithoutTls> {
+        &self.shared.env
+    }
+
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.shared.tables
+    }
+
+    /// Does `work` in one read transaction.
+    ///
+    /// The pages that a transaction sees cannot be used again while it lives. So none leaves this crate, and a work
+    /// that may take long is done in several.
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&Snapshot<'_>, &Progress) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let txn = self.env().read_txn().map_err(|error| self.limits(error.into()))?;
+        let tables = self.tables();
+        let progress = meta::read(&tables.meta, &txn)?;
+        work(&Snapshot { txn: &txn, tables }, &progress)
+    }
+
+    /// Does `work` in one transaction, which is on the disk when this returns, or not at all.
+    pub(crate) fn commit(
+        &self,
+        work: impl FnOnce(&mut RwTxn<'_>, &mut Progress) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if self.options().read_only {
+            return Err(StoreError::ReadOnly);
+        }
+        let attempt = || {
+            let meta = &self.tables().meta;
+            let mut txn = self.env().write_txn()?;
+            let mut progress = meta::read(meta, &txn)?;
+            work(&mut txn, &mut progress)?;
+            meta::write(meta, &mut txn, &progress)?;
+            Ok(txn.commit()?)
+        };
+        attempt().map_err(|error| self.limits(error))
+    }
+
+    /// Puts the settings into errors that say a limit is reached.
+    fn limits(&self, error: StoreError) -> StoreError {
+        match error {
+            StoreError::MapFull { .. } => StoreError::MapFull { limit: self.options().map_size },
+            StoreError::TooManyReaders { .. } => {
+                StoreError::TooManyReaders { limit: self.options().max_readers }
+            }
+            other => other,
+        }
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.shared.path).finish_non_exhaustive()
+    }
+}

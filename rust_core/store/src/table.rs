@@ -1,0 +1,147 @@
+//! One table of the store, and the list of them all.
+
+use std::ops::Bound;
+
+use heed::{Database, PutFlags, RoTxn, RwTxn, types::Bytes};
+
+use crate::{LogIndex, StoreError};
+
+/// A key and its value, as they lie in the map.
+pub(crate) type Entry<'t> = (&'t [u8], &'t [u8]);
+
+/// A table from bytes to bytes, ordered by key.
+#[derive(Clone, Copy)]
+pub(crate) struct Table {
+    pub name: &'static str,
+    database: Database<'static, Bytes, Bytes>,
+}
+
+impl Tables {
+    /// Name of [`Self::meta`].
+    pub const META: &'static str = Self::NAMES[0];
+
+    /// The index in its table.
+    pub fn log_index(&self) -> LogIndex {
+        LogIndex::new(self.log_index.database())
+    }
+}
+
+impl Table {
+    pub fn new(name: &'static str, database: Database<'static, Bytes, Bytes>) -> Self {
+        Self { name, database }
+    }
+
+    pub fn get<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<&'t [u8]>, StoreError> {
+        Ok(self.database.get(txn, key)?)
+    }
+
+    /// Entries from one key on, to another one that is left out.
+    pub fn range<'t>(
+        &self,
+        txn: &'t RoTxn<'_>,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
+        let bounds = (Bound::Included(from), Bound::Excluded(to));
+        Ok(self.database.range(txn, &bounds)?.map(|entry| Ok(entry?)))
+    }
+
+    /// Entries whose keys begin with `prefix`.
+    pub fn prefix<'t>(
+        &self,
+        txn: &'t RoTxn<'_>,
+        prefix: &[u8],
+    ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
+        Ok(self.database.prefix_iter(txn, prefix)?.map(|entry| Ok(entry?)))
+    }
+
+    pub fn put(&self, txn: &mut RwTxn<'_>, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        Ok(self.database.put(txn, key, value)?)
+    }
+
+    /// Adds an entry behind all others. Fills pages to their ends, which `put` does not.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when there is an entry at or behind that place.
+    pub fn append(&self, txn: &mut RwTxn<'_>, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        match self.database.put_with_flags(txn, PutFlags::APPEND, key, value) {
+            Err(heed::Error::Mdb(heed::MdbError::KeyExist)) => {
+                Err(self.damaged(key, "an entry that should come last is not beyond all others"))
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Removes an entry; whether there was one.
+    pub fn delete(&self, txn: &mut RwTxn<'_>, key: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.database.delete(txn, key)?)
+    }
+
+    pub fn is_empty(&self, txn: &RoTxn<'_>) -> Result<bool, StoreError> {
+        Ok(self.database.is_empty(txn)?)
+    }
+
+    pub fn stat(&self, txn: &RoTxn<'_>) -> Result<heed::DatabaseStat, StoreError> {
+        Ok(self.database.stat(txn)?)
+    }
+
+    /// The database under its own type, for those who keep their own keys.
+    pub fn database(&self) -> Database<'static, Bytes, Bytes> {
+        self.database
+    }
+
+    /// The error that says what is wrong with an entry of this table.
+    pub fn damaged(&self, key: &[u8], why: &'static str) -> StoreError {
+        StoreError::damaged(self.name, key, why)
+    }
+}
+
+/// Names the tables once: as fields, for opening and for iteration.
+macro_rules! tables {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Every table of the store.
+        #[derive(Clone, Copy)]
+        pub(crate) struct Tables {
+            $($(#[$doc])* pub $name: Table,)*
+        }
+
+        impl Tables {
+            pub const NAMES: [&'static str; [$(stringify!($name)),*].len()] = [$(stringify!($name)),*];
+
+            /// From the tables in the order of [`Self::NAMES`].
+            pub fn new(tables: [Table; Self::NAMES.len()]) -> Self {
+                let [$($name),*] = tables;
+                Self { $($name),* }
+            }
+
+            pub fn all(&self) -> [Table; Self::NAMES.len()] {
+                [$(self.$name),*]
+            }
+        }
+    };
+}
+
+tables! {
+    /// Identity and progress of the store; see [`crate::meta`].
+    meta,
+    /// Number to hash, counts and header.
+    headers,
+    /// Number to uncles and withdrawals, for blocks that have any.
+    bodies,
+    /// Number and index to sender and EIP-2718 bytes.
+    transactions,
+    /// Number and index to the receipt without its logs.
+    receipts,
+    /// Ordinal to log.
+    logs,
+    /// Criterion and chunk to the ordinals of the logs that have it; see [`crate::log_index`].
+    log_index,
+    /// Block hash to number.
+    block_hashes,
+    /// Transaction hash to number and index.
+    transaction_hashes,
+    /// Number and index to step.
+    steps,
+    /// Step hash to number and index, for the newest blocks.
+    step_hashes,
+}
