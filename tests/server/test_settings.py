@@ -62,6 +62,7 @@ def test_every_variable_is_read() -> None:
             "FORESEAL_MAX_LOGS": "5",
             "FORESEAL_MAX_LOG_TIME": "6s",
             "FORESEAL_MAX_CALL_GAS": "7",
+            "FORESEAL_MAX_CALL_TIME": "8s",
         }
     )
     assert settings.hosts == {"a.example", "b.example"}
@@ -79,7 +80,7 @@ def test_every_variable_is_read() -> None:
         "extra_data": "0x01",
         "produce": False,
         "queue": 3,
-        "limits": {"log_blocks": 4, "logs": 5, "log_time": 6000, "call_gas": 7},
+        "limits": {"log_blocks": 4, "logs": 5, "log_time": 6000, "call_gas": 7, "call_time": 8000},
     }
 
 

@@ -47,6 +47,8 @@ class CoreLimits:
     """Milliseconds it may take, unless the range is a single block."""
     call_gas: int | None = None
     """Most gas of one eth_call or estimate."""
+    call_time: int | None = None
+    """Milliseconds it may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +211,6 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_MAX_LOGS": _whole,
     "FORESEAL_MAX_LOG_TIME": parse_duration,
     "FORESEAL_MAX_CALL_GAS": _whole,
+    "FORESEAL_MAX_CALL_TIME": parse_duration,
 }
 """Every variable that `Settings.from_environment` reads, with its parser."""

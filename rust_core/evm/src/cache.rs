@@ -1,5 +1,7 @@
 //! What a step has read and written: the database that revm sees.
 
+use std::time::Duration;
+
 use alloy_primitives::{
     Address, B256, U256,
     map::{AddressMap, B256Map},
@@ -14,12 +16,17 @@ use revm::{
     state::{Account as EvmAccount, AccountInfo},
 };
 
-/// A failed state read on its way through revm.
+/// What ends an execution from outside, on its way through revm.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct ReadError(#[from] pub StateError);
+pub enum Interruption {
+    #[error(transparent)]
+    Read(#[from] StateError),
+    /// It has taken all the time that it was given.
+    #[error("execution took longer than {0:?}")]
+    TimeLimit(Duration),
+}
 
-impl DBErrorMarker for ReadError {}
+impl DBErrorMarker for Interruption {}
 
 /// A slot now, and at the last take.
 #[derive(Clone, Copy)]
@@ -173,12 +180,12 @@ impl<'a> Cache<'a> {
     }
 
     /// What revm is told about the account.
-    pub fn info(&mut self, address: Address) -> Result<Option<&AccountInfo>, ReadError> {
+    pub fn info(&mut self, address: Address) -> Result<Option<&AccountInfo>, Interruption> {
         Ok(self.entry(address)?.info.as_ref())
     }
 
     /// Whether any slot of the account is not zero.
-    pub fn has_storage(&mut self, address: Address) -> Result<bool, ReadError> {
+    pub fn has_storage(&mut self, address: Address) -> Result<bool, Interruption> {
         let reader = self.reader;
         let entry = self.entry(address)?;
         let written = entry.slots.values().any(|slot| !slot.value.is_zero());
@@ -279,9 +286,9 @@ impl Entry<'_> {
 }
 
 impl Database for Cache<'_> {
-    type Error = ReadError;
+    type Error = Interruption;
 
-    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, ReadError> {
+    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Interruption> {
         let pretended = self.pretended == Some(address);
         let mut info = self.entry(address)?.info.clone();
         if let Some(info) = info.as_mut().filter(|_| pretended) {
@@ -290,7 +297,7 @@ impl Database for Cache<'_> {
         Ok(info)
     }
 
-    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, ReadError> {
+    fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, Interruption> {
         if hash == KECCAK_EMPTY {
             return Ok(Bytecode::default());
         }
@@ -302,7 +309,7 @@ impl Database for Cache<'_> {
         Ok(code)
     }
 
-    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, ReadError> {
+    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Interruption> {
         let reader = self.reader;
         let entry = self.entry(address)?;
         if let Some(slot) = entry.slots.get(&slot) {
@@ -320,7 +327,7 @@ impl Database for Cache<'_> {
         Ok(value)
     }
 
-    fn block_hash(&mut self, number: u64) -> Result<B256, ReadError> {
+    fn block_hash(&mut self, number: u64) -> Result<B256, Interruption> {
         Ok(self.hashes.block_hash(number)?.unwrap_or_default())
     }
 }

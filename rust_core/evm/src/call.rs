@@ -15,6 +15,7 @@ use revm::{
 
 use crate::{
     cache::Cache,
+    deadline::Deadline,
     environment,
     error::{ExecutionError, Rejected, TransactionFees},
     machine::Machine,
@@ -65,22 +66,33 @@ pub enum CallOutcome {
     Halt { gas_used: u64, reason: HaltReason },
 }
 
-/// Executes `request` in the environment of `header` over `reader`, with at most `gas_cap` gas, which is also
-/// what it gets when it names none. Neither the block's gas limit nor EIP-7825 bounds it.
+/// What a call or an estimate may take.
+#[derive(Clone, Copy, Debug)]
+pub struct CallLimits {
+    /// Most gas; also what a request gets that names none.
+    pub gas: u64,
+    /// All of an estimate's runs end by then.
+    pub deadline: Deadline,
+}
+
+/// Executes `request` in the environment of `header` over `reader`. Neither the block's gas limit nor EIP-7825 bounds
+/// its gas.
 ///
 /// # Errors
 /// [`ExecutionError::Rejected`] when such a transaction could not be executed at all (funds, fees below the base
-/// fee, intrinsic gas, chain id).
+/// fee, intrinsic gas, chain id); [`ExecutionError::TimeLimit`].
 pub fn call(
     spec: &ChainSpec,
     reader: &dyn StateReader,
     hashes: &dyn BlockHashes,
     header: &Header,
     request: &CallRequest,
-    gas_cap: u64,
+    limits: CallLimits,
 ) -> Result<CallOutcome, ExecutionError> {
-    let gas = request.gas.unwrap_or(gas_cap).min(gas_cap);
-    let result = Simulation::new(spec, reader, hashes, header, request)?.run(gas)?;
+    let gas = request.gas.unwrap_or(limits.gas).min(limits.gas);
+    let mut simulation = Simulation::new(spec, reader, hashes, header, request)?;
+    simulation.keep(limits.deadline);
+    let result = simulation.run(gas)?;
     let gas_used = result.tx_gas_used();
     Ok(match result {
         ExecutionResult::Success { logs, output, .. } => {
@@ -127,6 +139,11 @@ impl<'a> Simulation<'a> {
         };
         let machine = Machine::new(Cache::new(reader, hashes), rules, block);
         Ok(Self { machine, transaction, fees })
+    }
+
+    /// Ends the runs to come once the deadline has passed.
+    pub fn keep(&mut self, deadline: Deadline) {
+        self.machine.keep(deadline);
     }
 
     /// Runs with a gas limit and forgets what it changed.

@@ -1,10 +1,12 @@
 //! Why something did not execute.
 
+use std::time::Duration;
+
 use alloy_primitives::{Address, U256};
 use foreseal_state::StateError;
 use revm::context_interface::result::{EVMError, InvalidTransaction};
 
-use crate::cache::ReadError;
+use crate::cache::Interruption;
 
 /// Why a transaction cannot be part of the block. Nothing of it stays behind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +76,9 @@ pub enum ExecutionError {
     DepositLog,
     #[error("execution environment: {0}")]
     Environment(String),
+    /// A call, an estimate or a trace took all the time that it was given.
+    #[error("execution took longer than {0:?}")]
+    TimeLimit(Duration),
 }
 
 /// What a rejection needs to name figures that revm leaves out.
@@ -87,10 +92,11 @@ pub(crate) struct TransactionFees {
 }
 
 impl TransactionFees {
-    pub(crate) fn error(self, error: EVMError<ReadError, InvalidTransaction>) -> ExecutionError {
+    pub(crate) fn error(self, error: EVMError<Interruption, InvalidTransaction>) -> ExecutionError {
         match error {
             EVMError::Transaction(invalid) => self.rejected(invalid).into(),
-            EVMError::Database(ReadError(error)) => error.into(),
+            EVMError::Database(Interruption::Read(error)) => error.into(),
+            EVMError::Database(Interruption::TimeLimit(limit)) => ExecutionError::TimeLimit(limit),
             EVMError::Header(error) => ExecutionError::Environment(error.to_string()),
             EVMError::Custom(text) => ExecutionError::Environment(text),
             EVMError::CustomAny(error) => ExecutionError::Environment(error.to_string()),

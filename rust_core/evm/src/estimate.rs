@@ -7,7 +7,7 @@ use foreseal_types::{ChainSpec, SpecId, TRANSACTION_GAS_CAP};
 use revm::context_interface::result::{ExecutionResult, HaltReason};
 
 use crate::{
-    call::{CallRequest, Simulation},
+    call::{CallLimits, CallRequest, Simulation},
     error::{ExecutionError, Rejected},
 };
 
@@ -37,7 +37,7 @@ pub enum EstimateError {
 /// Finds a gas limit with which `request` succeeds and that is at most 1.5 % above the least such limit; exactly
 /// 21,000 for a transfer to an account without code.
 ///
-/// The limit is bounded by the request's own gas, `gas_cap`, the block's gas limit, the fork's cap per transaction
+/// The limit is bounded by the request's own gas, that of `limits`, the block's gas limit, the fork's cap per transaction
 /// (EIP-7825), and, when a fee is given, by what the sender's balance pays for. It does not depend on how full the
 /// block is.
 pub fn estimate(
@@ -46,10 +46,11 @@ pub fn estimate(
     hashes: &dyn BlockHashes,
     header: &Header,
     request: &CallRequest,
-    gas_cap: u64,
+    limits: CallLimits,
 ) -> Result<u64, EstimateError> {
     let mut simulation = Simulation::new(spec, reader, hashes, header, request)?;
-    let limit = allowance(&mut simulation, header, request, gas_cap)?;
+    simulation.keep(limits.deadline);
+    let limit = allowance(&mut simulation, header, request, limits.gas)?;
     if is_transfer(&mut simulation, request)?
         && limit >= TRANSFER_GAS
         && simulation.run(TRANSFER_GAS)?.is_success()

@@ -3,6 +3,7 @@
 mod block;
 mod cache;
 mod call;
+mod deadline;
 mod deposits;
 mod difficulty;
 mod environment;
@@ -15,7 +16,8 @@ mod rewards;
 mod system;
 
 pub use block::{BlockError, Executed, execute_block};
-pub use call::{CallOutcome, CallRequest, call};
+pub use call::{CallLimits, CallOutcome, CallRequest, call};
+pub use deadline::Deadline;
 pub use difficulty::difficulty_after;
 pub use error::{ExecutionError, Rejected};
 pub use estimate::{EstimateError, estimate};

@@ -6,16 +6,19 @@ use alloy_primitives::{Address, Bytes};
 use foreseal_types::SpecId;
 use revm::{
     Context, MainBuilder,
-    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, FrameStack, JournalTr, TxEnv},
+    bytecode::opcode::JUMPDEST,
+    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, FrameStack, Journal, JournalTr, TxEnv},
     context_interface::{
         context::ContextError,
         result::{EVMError, ExecutionResult},
     },
     handler::{
-        EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetContext,
-        MainnetEvm, MainnetHandler, SystemCallTx, evm::FrameInitResult,
+        EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetEvm,
+        MainnetHandler, SystemCallTx, evm::FrameInitResult,
     },
+    inspector::{Inspector, InspectorEvmTr},
     interpreter::{
+        Instruction,
         interpreter::EthInterpreter,
         interpreter_action::{CreateInputs, FrameInit, FrameInput},
     },
@@ -23,23 +26,41 @@ use revm::{
     state::AccountInfo,
 };
 
-use crate::cache::{Cache, ReadError};
+use crate::{
+    cache::{Cache, Interruption},
+    deadline::{Deadline, Watch, jumpdest},
+};
 
-type Inner<'a> = MainnetEvm<MainnetContext<Cache<'a>>>;
+/// What instructions and inspectors see.
+pub(crate) type MachineContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, Watch>;
+type Inner<'a, I> = MainnetEvm<MachineContext<'a>, I>;
 type Frame = EthFrame<EthInterpreter>;
-type MachineHandler<'a> = MainnetHandler<Machine<'a>, MachineError, Frame>;
-pub(crate) type MachineError = EVMError<ReadError>;
+type MachineHandler<'a, I> = MainnetHandler<Machine<'a, I>, MachineError, Frame>;
+pub(crate) type MachineError = EVMError<Interruption>;
 
 /// Room for this many accounts is kept from one transaction to the next.
 const KEPT_ROOM: usize = 128;
 
-/// A revm `Evm` over a [`Cache`].
-pub(crate) struct Machine<'a>(Inner<'a>);
+/// A revm `Evm` over a [`Cache`], with an inspector for those executions that are inspected.
+pub(crate) struct Machine<'a, I = ()>(Inner<'a, I>);
 
 impl<'a> Machine<'a> {
     pub fn new(cache: Cache<'a>, rules: CfgEnv, block: BlockEnv) -> Self {
-        let context: MainnetContext<Cache<'a>> = Context::new(cache, rules.spec);
-        Self(context.with_block(block).with_cfg(rules).build_mainnet())
+        Self::with_inspector(cache, rules, block, ())
+    }
+}
+
+impl<'a, I> Machine<'a, I> {
+    pub fn with_inspector(cache: Cache<'a>, rules: CfgEnv, block: BlockEnv, inspector: I) -> Self {
+        let context: MachineContext<'a> = Context::new(cache, rules.spec);
+        Self(context.with_block(block).with_cfg(rules).build_mainnet_with_inspector(inspector))
+    }
+
+    /// Ends every execution from now on with [`Interruption::TimeLimit`] once the deadline has passed.
+    pub fn keep(&mut self, deadline: Deadline) {
+        self.0.ctx.chain = Watch::new(deadline);
+        let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
+        self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
     }
 
     pub fn cache(&mut self) -> &mut Cache<'a> {
@@ -104,7 +125,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The address of the contract to be created, if only its storage stands in the way.
-    fn blocked(&mut self, inputs: &CreateInputs) -> Result<Option<Address>, ReadError> {
+    fn blocked(&mut self, inputs: &CreateInputs) -> Result<Option<Address>, Interruption> {
         let journal = &mut self.0.ctx.journaled_state;
         let Some(nonce) = journal.state.get(&inputs.caller()).map(|caller| caller.info.nonce) else {
             return Ok(None);
@@ -130,10 +151,10 @@ impl<'a> Machine<'a> {
     }
 }
 
-impl<'a> EvmTr for Machine<'a> {
-    type Context = <Inner<'a> as EvmTr>::Context;
-    type Instructions = <Inner<'a> as EvmTr>::Instructions;
-    type Precompiles = <Inner<'a> as EvmTr>::Precompiles;
+impl<'a, I> EvmTr for Machine<'a, I> {
+    type Context = <Inner<'a, I> as EvmTr>::Context;
+    type Instructions = <Inner<'a, I> as EvmTr>::Instructions;
+    type Precompiles = <Inner<'a, I> as EvmTr>::Precompiles;
     type Frame = Frame;
 
     fn all(&self) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Frame>) {
@@ -149,7 +170,8 @@ impl<'a> EvmTr for Machine<'a> {
     fn frame_init(
         &mut self,
         input: FrameInit,
-    ) -> Result<FrameInitResult<'_, Frame>, ContextError<ReadError>> {
+    ) -> Result<FrameInitResult<'_, Frame>, ContextError<Interruption>> {
+        self.0.ctx.chain.look()?;
         let blocked = match &input.frame_input {
             FrameInput::Create(inputs) => self.blocked(inputs).map_err(ContextError::Db)?,
             _ => None,
@@ -168,14 +190,31 @@ impl<'a> EvmTr for Machine<'a> {
         result
     }
 
-    fn frame_run(&mut self) -> Result<FrameInitOrResult<Frame>, ContextError<ReadError>> {
+    fn frame_run(&mut self) -> Result<FrameInitOrResult<Frame>, ContextError<Interruption>> {
         self.0.frame_run()
     }
 
     fn frame_return_result(
         &mut self,
         result: <Frame as FrameTr>::FrameResult,
-    ) -> Result<Option<FrameResult>, ContextError<ReadError>> {
+    ) -> Result<Option<FrameResult>, ContextError<Interruption>> {
         self.0.frame_return_result(result)
+    }
+}
+
+impl<'a, I: Inspector<MachineContext<'a>>> InspectorEvmTr for Machine<'a, I> {
+    type Inspector = I;
+
+    fn all_inspector(
+        &self,
+    ) -> (&Self::Context, &Self::Instructions, &Self::Precompiles, &FrameStack<Frame>, &I) {
+        self.0.all_inspector()
+    }
+
+    fn all_mut_inspector(
+        &mut self,
+    ) -> (&mut Self::Context, &mut Self::Instructions, &mut Self::Precompiles, &mut FrameStack<Frame>, &mut I)
+    {
+        self.0.all_mut_inspector()
     }
 }

@@ -3,23 +3,30 @@
 
 mod memory;
 
+use std::time::Duration;
+
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use foreseal_evm::{
-    CallOutcome, CallRequest, EstimateError, ExecutionError, HaltReason, Rejected, call, estimate,
+    CallLimits, CallOutcome, CallRequest, Deadline, EstimateError, ExecutionError, HaltReason, Rejected,
+    call, estimate,
 };
 use memory::{ALICE, BOB, MemoryState, dev_spec, header};
 use proptest::prelude::*;
 
 const GAS_CAP: u64 = 50_000_000;
+fn limits() -> CallLimits {
+    CallLimits { gas: GAS_CAP, deadline: Deadline::after(Duration::from_mins(10)) }
+}
+
 const TARGET: Address = Address::repeat_byte(0x7a);
 const FORWARDER: Address = Address::repeat_byte(0x7b);
 
 fn run(state: &MemoryState, request: &CallRequest) -> Result<CallOutcome, ExecutionError> {
-    call(&dev_spec(), state, state, &header(), request, GAS_CAP)
+    call(&dev_spec(), state, state, &header(), request, limits())
 }
 
 fn guess(state: &MemoryState, request: &CallRequest) -> Result<u64, EstimateError> {
-    estimate(&dev_spec(), state, state, &header(), request, GAS_CAP)
+    estimate(&dev_spec(), state, state, &header(), request, limits())
 }
 
 fn to(address: Address) -> CallRequest {
@@ -127,6 +134,23 @@ fn reverts_and_halts_are_told_apart() {
     assert_eq!(run(&state, &to(TARGET)), Ok(halted));
     let halted = EstimateError::Halt { reason: HaltReason::InvalidFEOpcode, gas: 1 << 24 };
     assert_eq!(guess(&state, &to(TARGET)), Err(halted));
+}
+
+#[test]
+fn no_time_is_left_to_a_loop_or_a_call_after_the_deadline() {
+    let mut state = MemoryState::funded();
+    // Loops until its gas is used up.
+    state.deploy(TARGET, hex!("5b5f56").to_vec());
+    state.deploy(FORWARDER, forwarder(TARGET));
+    let over = CallLimits { deadline: Deadline::after(Duration::ZERO), ..limits() };
+    let spec = dev_spec();
+    for target in [TARGET, FORWARDER] {
+        let request = to(target);
+        let ended = call(&spec, &state, &state, &header(), &request, over);
+        assert_eq!(ended, Err(ExecutionError::TimeLimit(Duration::ZERO)));
+        let ended = estimate(&spec, &state, &state, &header(), &request, over);
+        assert_eq!(ended, Err(ExecutionError::TimeLimit(Duration::ZERO).into()));
+    }
 }
 
 #[test]

@@ -90,6 +90,8 @@ struct PyLimits {
     /// Milliseconds.
     log_time: Option<u64>,
     call_gas: Option<u64>,
+    /// Milliseconds.
+    call_time: Option<u64>,
 }
 
 fn yes() -> bool {
@@ -163,6 +165,7 @@ impl PySettings {
             logs: self.limits.logs.unwrap_or(default.logs),
             log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
             call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
+            call_time: self.limits.call_time.map_or(default.call_time, Duration::from_millis),
         }
     }
 }

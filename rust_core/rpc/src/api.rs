@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Node, View};
 use foreseal_types::mutant;
 
@@ -22,11 +23,26 @@ pub struct Limits {
     pub log_time: Duration,
     /// Gas of one `eth_call` or estimate.
     pub call_gas: u64,
+    /// Time for one `eth_call` or estimate.
+    pub call_time: Duration,
+}
+
+impl Limits {
+    /// Those of a call that begins now.
+    pub(crate) fn call(&self) -> CallLimits {
+        CallLimits { gas: self.call_gas, deadline: Deadline::after(self.call_time) }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { log_blocks: 10_000, logs: 10_000, log_time: Duration::from_secs(5), call_gas: 400_000_000 }
+        Self {
+            log_blocks: 10_000,
+            logs: 10_000,
+            log_time: Duration::from_secs(5),
+            call_gas: 400_000_000,
+            call_time: Duration::from_secs(5),
+        }
     }
 }
 

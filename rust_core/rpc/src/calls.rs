@@ -21,8 +21,8 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
     let request = request(context, params)?;
     let view = context.view()?;
     let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
-    let gas_cap = context.limits.call_gas;
-    match call(view.spec(), at.state(), view.as_ref(), at.header(), &request, gas_cap)? {
+    let limits = context.limits.call();
+    match call(view.spec(), at.state(), view.as_ref(), at.header(), &request, limits)? {
         CallOutcome::Success { output, .. } => {
             let mut out = Vec::with_capacity(2 * output.len() + 4);
             write_data(&mut out, &output);
@@ -37,8 +37,8 @@ fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
     let request = request(context, params)?;
     let view = context.view()?;
     let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
-    let gas_cap = context.limits.call_gas;
-    let gas = estimate(view.spec(), at.state(), view.as_ref(), at.header(), &request, gas_cap)?;
+    let limits = context.limits.call();
+    let gas = estimate(view.spec(), at.state(), view.as_ref(), at.header(), &request, limits)?;
     let mut out = Vec::new();
     write_quantity(&mut out, gas);
     Ok(out)

@@ -1,5 +1,7 @@
 //! Every way in which a method fails, and the one mapping of them to JSON-RPC errors.
 
+use std::time::Duration;
+
 use alloy_primitives::{Bytes, U256};
 use foreseal_evm::{EstimateError, ExecutionError, HaltReason, Rejected};
 use foreseal_node::{ResolveError, SubmitError};
@@ -135,6 +137,9 @@ impl From<ExecutionError> for RpcError {
             }
             ExecutionError::Rejected(rejected) => Self::new(SERVER, rejected.to_string()),
             ExecutionError::State(error) => error.into(),
+            ExecutionError::TimeLimit(limit) => {
+                Self::limit("execution takes", "milliseconds", milliseconds(limit))
+            }
             ExecutionError::SystemContract { .. }
             | ExecutionError::DepositLog
             | ExecutionError::Environment(_) => Self::new(INTERNAL, error.to_string()),
@@ -201,6 +206,14 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
+    /// `what` is more than the limit of this name, a whole number of what the name says.
+    fn limit(what: &str, name: &str, max: u64) -> Self {
+        let mut data = Vec::new();
+        Object::open(&mut data).json("limit", &format!("\"{name}\"")).json("max", &max.to_string()).close();
+        let message = format!("{what} more than the limit of {max} {name}");
+        Self { data: Some(data), ..Self::new(LIMIT, message) }
+    }
+
     fn reverted(code: i64, message: String, output: &Bytes) -> Self {
         let mut data = Vec::with_capacity(2 * output.len() + 4);
         write_data(&mut data, output);
@@ -212,6 +225,11 @@ impl RpcError {
     fn insufficient_funds(have: U256, want: U256) -> Self {
         Self::new(SERVER, format!("{INSUFFICIENT_FUNDS}: have {have} want {want}"))
     }
+}
+
+/// A limit of time as errors name it.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// An object of quantities; `None` when there are none.

@@ -1,6 +1,6 @@
 //! `eth_getLogs`: blooms of blocks first, then of receipts, then the logs themselves.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 use foreseal_node::{BlockId, Executed, View};
@@ -8,6 +8,7 @@ use foreseal_types::mutant;
 
 use crate::{
     Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,
+    errors::milliseconds,
     json::{BlockOfReceipt, write_log},
     params::{BlockSelection, Filter, Params, Tag},
 };
@@ -87,10 +88,6 @@ impl Range {
         }
         Ok(())
     }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn number(view: &View, tag: Tag) -> u64 {

@@ -1,9 +1,12 @@
 //! `eth_call` and `eth_estimateGas`.
 
+use std::time::Duration;
+
 use foreseal_testkit::{Contract, Fees, deploy_code};
 use serde_json::json;
 
 use super::{Bench, data};
+use crate::Limits;
 
 fn to(contract: Contract) -> String {
     format!("\"to\":\"{}\"", contract.address())
@@ -49,6 +52,20 @@ fn a_halt_is_a_server_error() {
     }
     let params = format!("[{{{},\"gas\":\"0x55f0\"}}]", to(Contract::Counter));
     assert_eq!(bench.error("eth_call", &params).message, "out of gas");
+}
+
+#[test]
+fn time_is_limited() {
+    let bench = Bench::with_limits(1, Limits { call_time: Duration::ZERO, ..Limits::default() });
+    let params = format!("[{{{}}}]", to(Contract::Counter));
+    for method in ["eth_call", "eth_estimateGas"] {
+        let error = bench.error(method, &params);
+        assert_eq!(
+            (error.code, error.message.as_str()),
+            (-32005, "execution takes more than the limit of 0 milliseconds")
+        );
+        assert_eq!(data(&error), json!({"limit":"milliseconds","max":0}));
+    }
 }
 
 #[test]
