@@ -58,7 +58,6 @@ def test_every_variable_is_read() -> None:
             "FORESEAL_MAX_RESPONSE": "2000",
             "FORESEAL_MAX_CALLS": "3",
             "FORESEAL_MAX_WAIT": "8s",
-            "FORESEAL_MAX_LOG_BLOCKS": "4",
             "FORESEAL_MAX_LOGS": "5",
             "FORESEAL_MAX_LOG_TIME": "6s",
             "FORESEAL_MAX_CALL_GAS": "7",
@@ -80,7 +79,7 @@ def test_every_variable_is_read() -> None:
         "extra_data": "0x01",
         "produce": False,
         "queue": 3,
-        "limits": {"log_blocks": 4, "logs": 5, "log_time": 6000, "call_gas": 7, "call_time": 8000},
+        "limits": {"logs": 5, "log_time": 6000, "call_gas": 7, "call_time": 8000},
     }
 
 

@@ -95,7 +95,6 @@ limit_options = stacked(
     click.option("--max-response", type=click.IntRange(min=1), metavar="BYTES", help="Largest answer."),
     click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Most long calls at once."),
     click.option("--max-wait", type=DURATION, help="Longest time that the body of a request may take to come."),
-    click.option("--max-log-blocks", type=click.IntRange(min=1), metavar="N", help="Most blocks in one eth_getLogs."),
     click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
     click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
     click.option("--max-call-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_call."),

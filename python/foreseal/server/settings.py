@@ -39,10 +39,8 @@ class DevChain:
 class CoreLimits:
     """Bounds that the core keeps within one call; None is its own default."""
 
-    log_blocks: int | None = None
-    """Most blocks in the range of one eth_getLogs."""
     logs: int | None = None
-    """Most logs in its answer, unless the range is a single block."""
+    """Most logs in the answer of one eth_getLogs, unless the range is a single block."""
     log_time: int | None = None
     """Milliseconds it may take, unless the range is a single block."""
     call_gas: int | None = None
@@ -207,7 +205,6 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_MAX_RESPONSE": _whole,
     "FORESEAL_MAX_CALLS": _whole,
     "FORESEAL_MAX_WAIT": parse_duration,
-    "FORESEAL_MAX_LOG_BLOCKS": _whole,
     "FORESEAL_MAX_LOGS": _whole,
     "FORESEAL_MAX_LOG_TIME": parse_duration,
     "FORESEAL_MAX_CALL_GAS": _whole,

@@ -85,7 +85,6 @@ enum ChainSource {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PyLimits {
-    log_blocks: Option<u64>,
     logs: Option<u64>,
     /// Milliseconds.
     log_time: Option<u64>,
@@ -161,7 +160,6 @@ impl PySettings {
     pub fn limits(&self) -> Limits {
         let default = Limits::default();
         Limits {
-            log_blocks: self.limits.log_blocks.unwrap_or(default.log_blocks),
             logs: self.limits.logs.unwrap_or(default.logs),
             log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
             call_gas: self.limits.call_gas.unwrap_or(default.call_gas),

@@ -15,9 +15,7 @@ use crate::{Error, Method, RpcError, params::Params, table};
 /// What one request may take. Each is a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Blocks in the range of one `eth_getLogs`.
-    pub log_blocks: u64,
-    /// Logs in its answer, unless the range is a single block.
+    /// Logs in the answer of one `eth_getLogs`, unless the range is a single block.
     pub logs: u64,
     /// Time for it, unless the range is a single block.
     pub log_time: Duration,
@@ -37,7 +35,6 @@ impl Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            log_blocks: 10_000,
             logs: 10_000,
             log_time: Duration::from_secs(5),
             call_gas: 400_000_000,

@@ -57,7 +57,6 @@ pub struct LogLimit {
 /// Which limit a query for logs went beyond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLimitKind {
-    Blocks { max: u64 },
     Logs { max: u64 },
     Milliseconds { max: u64 },
 }
@@ -184,7 +183,6 @@ impl From<StateError> for RpcError {
 impl From<LogLimit> for RpcError {
     fn from(limit: LogLimit) -> Self {
         let (name, max, unit) = match limit.kind {
-            LogLimitKind::Blocks { max } => ("blocks", max, "blocks"),
             LogLimitKind::Logs { max } => ("logs", max, "logs"),
             LogLimitKind::Milliseconds { max } => ("milliseconds", max, "ms"),
         };

@@ -8,6 +8,7 @@ mod flashblock;
 mod genesis;
 mod hash;
 mod log_filter;
+mod log_search;
 mod mutant;
 mod receipt;
 mod transaction;
@@ -22,6 +23,7 @@ pub use genesis::{
 };
 pub use hash::{hash_address, keccak, keccak_batch, logs_bloom};
 pub use log_filter::LogFilter;
+pub use log_search::{FoundLog, LogPosition, LogSink};
 pub use mutant::mutant_is_on;
 pub use receipt::Receipt;
 pub use revm_primitives::hardfork::SpecId;

@@ -2,7 +2,7 @@
 
 use alloy_consensus::{Eip658Value, Header, Transaction as _};
 use alloy_primitives::B256;
-use foreseal_types::{Block, ChainSpec, Receipt, Transaction};
+use foreseal_types::{Block, ChainSpec, FoundLog, Receipt, Transaction};
 
 use super::{Object, write_log};
 
@@ -52,9 +52,17 @@ pub fn write_receipt(
         Eip658Value::Eip658(ok) => object.json("status", if *ok { "\"0x1\"" } else { "\"0x0\"" }),
         Eip658Value::PostState(root) => object.data("root", root),
     };
-    let numbered = (receipt.first_log_index..).zip(&receipt.logs);
+    let numbered = (receipt.first_log_index..).zip(&receipt.logs).map(|(log_index, log)| FoundLog {
+        block_number: block.header.number,
+        block_hash: *block.hash,
+        timestamp: block.header.timestamp,
+        transaction_hash: hash,
+        transaction_index: index,
+        index: log_index,
+        log,
+    });
     object
         .data("logsBloom", receipt.bloom)
-        .list("logs", numbered, |out, (log_index, log)| write_log(out, block, (&hash, index), log_index, log))
+        .list("logs", numbered, |out, found| write_log(out, &found, false))
         .close();
 }

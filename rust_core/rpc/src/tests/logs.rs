@@ -80,12 +80,9 @@ fn a_block_hash_names_sealed_blocks_and_steps_and_outweighs_the_range() {
 
 #[test]
 fn the_limits_name_a_range_that_then_works() {
-    let limits = Limits { log_blocks: 3, logs: 2, ..Limits::default() };
-    let bench = bench_with_logs(5, limits);
-    let blocks = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x5"}]"#);
-    assert_eq!(blocks.code, -32005);
-    assert_eq!(data(&blocks), json!({"limit":"blocks","max":3,"fromBlock":"0x1","toBlock":"0x3"}));
-    let logs = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x3"}]"#);
+    let bench = bench_with_logs(5, Limits { logs: 2, ..Limits::default() });
+    let logs = bench.error("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x4"}]"#);
+    assert_eq!(logs.code, -32005);
     assert_eq!(data(&logs), json!({"limit":"logs","max":2,"fromBlock":"0x1","toBlock":"0x2"}));
     assert_eq!(
         numbers(&bench.ask("eth_getLogs", r#"[{"fromBlock":"0x1","toBlock":"0x2"}]"#)),
@@ -103,7 +100,7 @@ fn a_query_out_of_time_names_the_range_it_came_through() {
 
 #[test]
 fn a_single_block_is_never_refused() {
-    let limits = Limits { log_blocks: 0, logs: 1, log_time: Duration::ZERO, ..Limits::default() };
+    let limits = Limits { logs: 1, log_time: Duration::ZERO, ..Limits::default() };
     let mut bench = Bench::with_limits(1, limits);
     let wallet = bench.wallets[0].clone();
     for nonce in 0..5 {

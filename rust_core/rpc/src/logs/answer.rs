@@ -1,0 +1,80 @@
+//! A list of logs as it grows.
+
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+use foreseal_types::{FoundLog, LogSink, mutant};
+
+use crate::json::write_log;
+
+/// Why a search was broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// There is another log, and no room for it.
+    Full,
+    /// The time is up.
+    Late,
+}
+
+/// Logs in JSON, up to a number and within a time.
+pub struct Answer {
+    json: Vec<u8>,
+    count: u64,
+    most: u64,
+    began: Instant,
+    time: Duration,
+    stop: Option<Stop>,
+}
+
+impl Answer {
+    /// An empty list for at most `most` logs that are found within `time`.
+    pub fn within(most: u64, time: Duration) -> Self {
+        Self { json: vec![b'['], count: 0, most, began: Instant::now(), time, stop: None }
+    }
+
+    /// An empty list without bounds, for one block.
+    pub fn unlimited() -> Self {
+        Self::within(u64::MAX, Duration::MAX)
+    }
+
+    /// Why the search did not come to its end.
+    pub fn stop(&self) -> Option<Stop> {
+        self.stop
+    }
+
+    /// Adds a log, or says that there is no room for it.
+    pub fn add(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<()> {
+        if self.count >= self.most && !mutant!("skip-log-limit") {
+            self.stop = Some(Stop::Full);
+            return ControlFlow::Break(());
+        }
+        if self.count > 0 {
+            self.json.push(b',');
+        }
+        self.count += 1;
+        write_log(&mut self.json, found, removed);
+        ControlFlow::Continue(())
+    }
+
+    /// The list.
+    pub fn into_json(mut self) -> Vec<u8> {
+        self.json.push(b']');
+        self.json
+    }
+}
+
+impl LogSink for Answer {
+    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
+        self.add(found, false)
+    }
+
+    fn pause(&mut self) -> ControlFlow<()> {
+        if self.began.elapsed() <= self.time {
+            return ControlFlow::Continue(());
+        }
+        self.stop = Some(Stop::Late);
+        ControlFlow::Break(())
+    }
+}
