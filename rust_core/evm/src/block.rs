@@ -7,7 +7,7 @@ use alloy_primitives::Bloom;
 use foreseal_state::{BlockHashes, State};
 use foreseal_trie::ordered_trie_root;
 use foreseal_types::{
-    Block, BlockBytes, ChainSpec, Receipt, SpecId, Transaction, TransactionError, length_in_block,
+    Block, BlockBytes, ChainSpec, Receipt, SpecId, StateDiff, Transaction, TransactionError, length_in_block,
     recover_all,
 };
 
@@ -23,6 +23,8 @@ use crate::{
 pub struct Executed {
     pub block: Block,
     pub state: State,
+    /// What the block changed.
+    pub diff: StateDiff,
 }
 
 /// Why a block is not valid.
@@ -75,7 +77,7 @@ pub fn execute_block(
     expect("transactionsRoot", ordered_trie_root(items), header.transactions_root)?;
     let body =
         BlockBody { withdrawals: withdrawals.as_ref().map_or(&[], |list| list.as_slice()), uncles: &uncles };
-    let (state, receipts) = run(spec, &header, parent_state, hashes, &transactions, body)?;
+    let (state, receipts, diff) = run(spec, &header, parent_state, hashes, &transactions, body)?;
     expect("stateRoot", state.root(), header.state_root)?;
     let transactions_length = transactions.iter().map(|transaction| length_in_block(transaction)).sum();
     let block = Block {
@@ -87,7 +89,7 @@ pub fn execute_block(
         withdrawals,
         transactions_length,
     };
-    Ok(Executed { block, state })
+    Ok(Executed { block, state, diff })
 }
 
 /// Executes the body and checks what the header says about receipts, gas and requests.
@@ -98,7 +100,7 @@ fn run(
     hashes: &dyn BlockHashes,
     transactions: &[Arc<Transaction>],
     body: BlockBody<'_>,
-) -> Result<(State, Vec<Arc<Receipt>>), BlockError> {
+) -> Result<(State, Vec<Arc<Receipt>>, StateDiff), BlockError> {
     let mut executor = Executor::new(spec, parent_state, hashes, header);
     let accounts =
         transactions.iter().flat_map(|one| std::iter::once(one.sender()).chain(one.envelope().to()));
@@ -106,7 +108,7 @@ fn run(
     executor.begin_block(header.parent_hash, header.parent_beacon_block_root)?;
     // Receipts before Byzantium carry the root after their transaction (EIP-658).
     let with_roots = !executor.fork().is_enabled_in(SpecId::BYZANTIUM);
-    let mut state = parent_state.clone();
+    let (mut state, mut diff) = (parent_state.clone(), StateDiff::default());
     let mut gas = BlockGas::default();
     let mut receipts = Vec::with_capacity(transactions.len());
     for (index, transaction) in transactions.iter().enumerate() {
@@ -114,7 +116,9 @@ fn run(
             .transact(transaction, &mut gas)
             .map_err(|error| BlockError::Transaction { index, error })?;
         if with_roots {
-            state = state.apply(&executor.take_diff());
+            let one = executor.take_diff();
+            state = state.apply(&one);
+            diff = diff.then(&one);
             receipt.status = Eip658Value::PostState(state.root());
         }
         receipts.push(Arc::new(receipt));
@@ -122,7 +126,8 @@ fn run(
     let requests_hash = executor.end_block(receipts.iter().flat_map(|receipt| &receipt.logs), body)?;
     validate_outcome(header, gas, &receipts)?;
     header::validate_requests(requests_hash, header)?;
-    Ok((state.apply(&executor.take_diff()), receipts))
+    let last = executor.take_diff();
+    Ok((state.apply(&last), receipts, diff.then(&last)))
 }
 
 fn validate_outcome(header: &Header, gas: BlockGas, receipts: &[Arc<Receipt>]) -> Result<(), BlockError> {

@@ -102,6 +102,7 @@ fn a_valid_block_passes() {
     let executed = run(&chain, bytes).unwrap();
     assert_eq!(executed.block.hash, hash);
     assert_eq!(executed.state.root(), executed.block.header.state_root);
+    assert_eq!(chain.state.apply(&executed.diff).root(), executed.block.header.state_root);
     let mut encoded = Vec::new();
     executed.block.encode(&mut encoded);
     assert_eq!(encoded, wire);
