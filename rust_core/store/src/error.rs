@@ -47,8 +47,6 @@ pub enum StoreError {
     Damaged { table: &'static str, key: Vec<u8>, why: &'static str },
     #[error("store: block {number} cannot be written: {why}")]
     OutOfOrder { number: u64, why: &'static str },
-    #[error("store: cannot unwind to block {to}: the newest is {head}")]
-    UnwindAhead { to: u64, head: u64 },
     /// Blocks were unwound since the view was made: its answers would be a mixture.
     #[error("view no longer available")]
     ViewGone,

@@ -7,13 +7,16 @@ mod log_index;
 mod meta;
 mod open;
 mod options;
+mod pieces;
 mod puts;
 mod reader;
 mod sealed;
 mod snapshot;
+mod state;
 mod stats;
 mod store;
 mod table;
+mod unwind;
 
 pub use block::{BlockRecord, StoredLog, StoredStep};
 pub use error::StoreError;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
-use foreseal_types::{Block, Receipt, Transaction};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_types::{Account, Block, Receipt, Transaction};
 
 use crate::{BlockRecord, Progress, Store, StoreError, StoredLog, StoredStep, snapshot::Snapshot};
 
@@ -117,5 +117,25 @@ impl Reader {
     /// The log with this ordinal.
     pub fn log(&self, ordinal: u64) -> Result<Option<StoredLog>, StoreError> {
         self.get(|snapshot| snapshot.log(ordinal))
+    }
+
+    /// The account as of block `at`: after it, before the next.
+    pub fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StoreError> {
+        self.get(|snapshot| snapshot.account(address, at))
+    }
+
+    /// A slot's value as of block `at`.
+    pub fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StoreError> {
+        self.get(|snapshot| snapshot.slot(address, slot, at))
+    }
+
+    /// Whether any slot of the account is not zero as of block `at`.
+    pub fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StoreError> {
+        self.get(|snapshot| snapshot.has_storage(address, at))
+    }
+
+    /// Code by its hash.
+    pub fn code(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
+        self.get(|snapshot| snapshot.code(hash))
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     meta,
     open::open,
     snapshot::Snapshot,
+    state::StateWrites,
     table::Tables,
 };
 
@@ -67,12 +68,14 @@ impl Store {
         }
         self.commit(|txn, progress| {
             let tables = self.tables();
-            let mut indexes = Indexes::default();
+            let (mut indexes, mut state) = (Indexes::default(), StateWrites::default());
             for block in blocks {
                 block.check(progress, self.options())?;
                 append(txn, tables, progress, block, &mut indexes)?;
+                state.add(txn, tables, block.block.header.number, &block.diff)?;
             }
             indexes.write(txn, tables)?;
+            state.write(txn, tables)?;
             forget_steps(txn, tables, progress, self.options().step_window)
         })
     }

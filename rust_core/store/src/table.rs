@@ -46,6 +46,16 @@ impl Table {
         Ok(self.database.range(txn, &bounds)?.map(|entry| Ok(entry?)))
     }
 
+    /// The first entry whose key is `key` or greater.
+    pub fn seek<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
+        Ok(self.database.get_greater_than_or_equal_to(txn, key)?)
+    }
+
+    /// The first entry whose key is greater than `key`.
+    pub fn after<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
+        Ok(self.database.get_greater_than(txn, key)?)
+    }
+
     /// Entries whose keys begin with `prefix`.
     pub fn prefix<'t>(
         &self,
@@ -75,6 +85,12 @@ impl Table {
     /// Removes an entry; whether there was one.
     pub fn delete(&self, txn: &mut RwTxn<'_>, key: &[u8]) -> Result<bool, StoreError> {
         Ok(self.database.delete(txn, key)?)
+    }
+
+    /// Removes the entries from one key on, to another one that is left out.
+    pub fn delete_range(&self, txn: &mut RwTxn<'_>, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
+        self.database.delete_range(txn, &(Bound::Included(from), Bound::Excluded(to)))?;
+        Ok(())
     }
 
     pub fn is_empty(&self, txn: &RoTxn<'_>) -> Result<bool, StoreError> {
@@ -144,4 +160,14 @@ tables! {
     steps,
     /// Step hash to number and index, for the newest blocks.
     step_hashes,
+    /// Address and inverted number to account.
+    accounts,
+    /// Address and inverted number to the incarnation of the account's storage, for those that have a second one.
+    incarnations,
+    /// Address, incarnation, slot and inverted number to value.
+    slots,
+    /// Hash to code.
+    codes,
+    /// Number to the keys that the block wrote in the four tables before.
+    state_changes,
 }

@@ -7,6 +7,7 @@ mod receipt;
 mod record;
 mod step;
 mod transaction;
+pub(crate) mod unwind;
 pub(crate) mod write;
 
 pub use log::StoredLog;

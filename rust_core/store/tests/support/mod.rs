@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part of this, and may panic")]
 
+pub mod dump;
+
 use std::sync::Arc;
 
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Eip658Value, Header, proofs::calculate_ommers_root};

@@ -1,0 +1,76 @@
+//! Taking a block back.
+
+use alloy_primitives::Log;
+use foreseal_types::keccak;
+use heed::RwTxn;
+
+use super::StoredLog;
+use crate::{Progress, StoreError, key, snapshot::Snapshot, table::Tables};
+
+/// Removes the newest block with all that finds it. `progress` still names it as the head: it is the caller's to set.
+pub(crate) fn unwind_block(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    progress: &mut Progress,
+    number: u64,
+) -> Result<(), StoreError> {
+    let snapshot = Snapshot { txn, tables };
+    let (hash, record) = snapshot.known_record(number)?;
+    let hashes = snapshot.transaction_hashes(number, record.transactions)?;
+    let steps =
+        if number < progress.steps_from { Vec::new() } else { snapshot.steps(number, record.steps)? };
+    let logs = snapshot.logs(record.first_log, record.logs)?;
+    let logs: Vec<Log> = logs.into_iter().map(|StoredLog { log, .. }| log).collect();
+
+    for hash in hashes {
+        tables.transaction_hashes.delete(txn, hash.as_slice())?;
+    }
+    for step in steps {
+        tables.step_hashes.delete(txn, step.hash.as_slice())?;
+    }
+    tables.block_hashes.delete(txn, hash.as_slice())?;
+    tables.log_index().unwind(txn, record.first_log, &logs)?;
+    tables.logs.delete_range(txn, &key::number(record.first_log), &[u8::MAX; 8])?;
+    progress.logs = record.first_log;
+    for table in [&tables.headers, &tables.bodies, &tables.transactions, &tables.receipts, &tables.steps] {
+        table.delete_range(txn, &key::number(number), &[u8::MAX; 8])?;
+    }
+    Ok(())
+}
+
+/// Finds steps by hash again whose blocks came back into the window.
+pub(crate) fn remember_steps(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    progress: &mut Progress,
+    window: u64,
+) -> Result<(), StoreError> {
+    let next = progress.head.map_or(0, |head| head.number + 1);
+    progress.steps_from = progress.steps_from.min(next);
+    while progress.steps_from > next.saturating_sub(window) {
+        let number = progress.steps_from - 1;
+        let snapshot = Snapshot { txn, tables };
+        let count = snapshot.known_record(number)?.1.steps;
+        for (index, step) in (0..).zip(snapshot.steps(number, count)?) {
+            tables.step_hashes.put(txn, step.hash.as_slice(), &key::place(number, index))?;
+        }
+        progress.steps_from = number;
+    }
+    Ok(())
+}
+
+impl Snapshot<'_> {
+    /// The hashes of a block's transactions. Nothing is decoded for it.
+    pub(super) fn transaction_hashes(
+        &self,
+        number: u64,
+        count: u32,
+    ) -> Result<Vec<alloy_primitives::B256>, StoreError> {
+        let table = &self.tables.transactions;
+        let hash = |(key, bytes): (&[u8], &[u8])| match bytes.get(20..) {
+            Some(encoded) => Ok(keccak(encoded)),
+            None => Err(table.damaged(key, "it is too short")),
+        };
+        self.list(table, number, count)?.into_iter().map(hash).collect()
+    }
+}

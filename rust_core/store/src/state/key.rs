@@ -1,0 +1,33 @@
+//! Keys of versions.
+
+use alloy_primitives::{Address, U256};
+
+/// What newer versions come first by.
+fn inverted(number: u64) -> [u8; 8] {
+    (!number).to_be_bytes()
+}
+
+/// Address, block.
+pub(crate) fn account(address: &Address, number: u64) -> [u8; 28] {
+    let mut key = [0; 28];
+    key[..20].copy_from_slice(address.as_slice());
+    key[20..].copy_from_slice(&inverted(number));
+    key
+}
+
+/// Address, incarnation: what the keys of a storage begin with.
+pub(crate) fn storage(address: &Address, incarnation: u32) -> [u8; 24] {
+    let mut key = [0; 24];
+    key[..20].copy_from_slice(address.as_slice());
+    key[20..].copy_from_slice(&incarnation.to_be_bytes());
+    key
+}
+
+/// Address, incarnation, slot, block.
+pub(crate) fn slot(address: &Address, incarnation: u32, slot: &U256, number: u64) -> [u8; 64] {
+    let mut key = [0; 64];
+    key[..24].copy_from_slice(&storage(address, incarnation));
+    key[24..56].copy_from_slice(&slot.to_be_bytes::<32>());
+    key[56..].copy_from_slice(&inverted(number));
+    key
+}

@@ -1,0 +1,80 @@
+//! Values as of a block.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_types::Account;
+
+use super::{key, value};
+use crate::{
+    StoreError,
+    snapshot::Snapshot,
+    table::{Entry, Table},
+};
+
+impl<'s> Snapshot<'s> {
+    /// The newest version that `key` or an older one has; the key without the block's number is what they share.
+    pub(super) fn version(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'s>>, StoreError> {
+        let shared = &key[..key.len() - 8];
+        let found = table.seek(self.txn, key)?;
+        Ok(found.filter(|(found, _)| found.len() == key.len() && found.starts_with(shared)))
+    }
+
+    /// The account as of a block.
+    pub fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StoreError> {
+        let table = &self.tables.accounts;
+        match self.version(table, &key::account(address, at))? {
+            None => Ok(None),
+            Some((key, bytes)) => value::decode_account(bytes).map_err(|why| table.damaged(key, why)),
+        }
+    }
+
+    /// How often the account's storage had been dropped, as of a block. Almost always never, and the table is empty.
+    pub fn incarnation(&self, address: &Address, at: u64) -> Result<u32, StoreError> {
+        let table = &self.tables.incarnations;
+        match self.version(table, &key::account(address, at))? {
+            None => Ok(0),
+            Some((key, bytes)) => match bytes.try_into() {
+                Ok(bytes) => Ok(u32::from_be_bytes(bytes)),
+                Err(_) => Err(table.damaged(key, "an incarnation does not have 4 bytes")),
+            },
+        }
+    }
+
+    /// A slot's value as of a block.
+    pub fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StoreError> {
+        let incarnation = self.incarnation(address, at)?;
+        self.slot_of(address, incarnation, slot, at)
+    }
+
+    fn slot_of(&self, address: &Address, incarnation: u32, slot: &U256, at: u64) -> Result<U256, StoreError> {
+        let table = &self.tables.slots;
+        match self.version(table, &key::slot(address, incarnation, slot, at))? {
+            None => Ok(U256::ZERO),
+            Some((key, bytes)) => value::decode_slot(bytes).map_err(|why| table.damaged(key, why)),
+        }
+    }
+
+    /// Whether a slot of the account is not zero as of a block. Looks at its slots until one is.
+    pub fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StoreError> {
+        let table = &self.tables.slots;
+        let incarnation = self.incarnation(address, at)?;
+        let storage = key::storage(address, incarnation);
+        let mut next = table.seek(self.txn, &storage)?;
+        while let Some((found, _)) = next.filter(|(key, _)| key.starts_with(&storage)) {
+            let Some(slot) = found.get(24..56).map(U256::from_be_slice) else {
+                return Err(table.damaged(found, "a key does not have 64 bytes"));
+            };
+            if !self.slot_of(address, incarnation, &slot, at)?.is_zero() {
+                return Ok(true);
+            }
+            // Behind the oldest version there can be.
+            next = table.after(self.txn, &key::slot(address, incarnation, &slot, 0))?;
+        }
+        Ok(false)
+    }
+
+    /// Code by its hash.
+    pub fn code(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
+        let stored = self.tables.codes.get(self.txn, hash.as_slice())?;
+        Ok(stored.map(Bytes::copy_from_slice))
+    }
+}

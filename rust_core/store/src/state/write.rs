@@ -1,0 +1,108 @@
+//! Writing what blocks changed in the state.
+
+use std::collections::{HashMap, HashSet};
+
+use alloy_primitives::{Address, B256};
+use foreseal_types::{ChangedAccount, StateDiff};
+use heed::RwTxn;
+
+use super::{
+    changes::{AccountKeys, StateKeys},
+    key, value,
+};
+use crate::{StoreError, pieces, puts::Puts, snapshot::Snapshot, table::Tables};
+
+/// The versions that the blocks of a write make.
+#[derive(Default)]
+pub(crate) struct StateWrites {
+    accounts: Puts,
+    incarnations: Puts,
+    slots: Puts,
+    codes: Puts,
+    /// Incarnations that this write began.
+    renewed: HashMap<Address, u32>,
+    /// Storages that this write wrote to.
+    written: HashSet<(Address, u32)>,
+    /// Codes that this write stores.
+    new_codes: HashSet<B256>,
+}
+
+impl StateWrites {
+    /// Adds the changes of a block.
+    pub fn add(
+        &mut self,
+        txn: &mut RwTxn<'_>,
+        tables: &Tables,
+        number: u64,
+        diff: &StateDiff,
+    ) -> Result<(), StoreError> {
+        let snapshot = Snapshot { txn, tables };
+        let mut keys = StateKeys::default();
+        for changed in &diff.accounts {
+            keys.accounts.push(self.add_account(&snapshot, number, changed)?);
+        }
+        for new in &diff.codes {
+            let stored = tables.codes.get(snapshot.txn, new.hash.as_slice())?.is_some();
+            if !stored && self.new_codes.insert(new.hash) {
+                self.codes.push(new.hash.as_slice(), &new.code);
+                keys.codes.push(new.hash);
+            }
+        }
+        if number == 0 {
+            // Genesis stays; its list may be long.
+            return Ok(());
+        }
+        pieces::append(txn, &tables.state_changes, number, &alloy_rlp::encode(&keys))
+    }
+
+    fn add_account(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        number: u64,
+        ChangedAccount { address, diff }: &ChangedAccount,
+    ) -> Result<AccountKeys, StoreError> {
+        let emptied = diff.wiped || diff.account.is_none();
+        let mut incarnation = match self.renewed.get(address) {
+            Some(incarnation) => *incarnation,
+            None => snapshot.incarnation(address, u64::MAX)?,
+        };
+        // An account that never had storage goes on with its incarnation: most that are created over have none.
+        let renewed = emptied && self.has_slots(snapshot, address, incarnation)?;
+        if renewed {
+            incarnation = incarnation.checked_add(1).expect("a block renews an account once");
+            self.renewed.insert(*address, incarnation);
+            self.incarnations.push(&key::account(address, number), &incarnation.to_be_bytes());
+        }
+        let mut slots = Vec::new();
+        if diff.account.is_some() && !diff.storage.is_empty() {
+            self.written.insert((*address, incarnation));
+            for (slot, value) in &diff.storage {
+                self.slots.push(&key::slot(address, incarnation, slot, number), &value::encode_slot(value));
+                slots.push(*slot);
+            }
+        }
+        let account = value::encode_account(diff.account.as_ref());
+        self.accounts.push(&key::account(address, number), &account);
+        Ok(AccountKeys { address: *address, incarnation, renewed, slots })
+    }
+
+    /// Whether anything was ever written to a storage.
+    fn has_slots(
+        &self,
+        snapshot: &Snapshot<'_>,
+        address: &Address,
+        incarnation: u32,
+    ) -> Result<bool, StoreError> {
+        let prefix = key::storage(address, incarnation);
+        let stored = || snapshot.tables.slots.prefix(snapshot.txn, &prefix)?.next().transpose();
+        Ok(self.written.contains(&(*address, incarnation)) || stored()?.is_some())
+    }
+
+    /// Writes what was added.
+    pub fn write(self, txn: &mut RwTxn<'_>, tables: &Tables) -> Result<(), StoreError> {
+        self.accounts.write(txn, &tables.accounts)?;
+        self.incarnations.write(txn, &tables.incarnations)?;
+        self.slots.write(txn, &tables.slots)?;
+        self.codes.write(txn, &tables.codes)
+    }
+}

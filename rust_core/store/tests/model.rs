@@ -1,0 +1,208 @@
+//! The store against a model in memory: writes of any size, unwinds, other branches, restarts.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{collections::BTreeMap, path::Path, slice::from_ref};
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_store::{Options, Reader, Store, StoreError};
+use foreseal_types::{Account, StateDiff};
+use proptest::{collection::vec, prelude::*};
+use support::{Made, Maker, Size, dump::dump, sealed};
+use tempfile::tempdir;
+
+#[derive(Clone, Debug, Default)]
+struct ModelState {
+    accounts: BTreeMap<Address, (Account, BTreeMap<U256, U256>)>,
+    codes: BTreeMap<B256, Bytes>,
+}
+
+impl ModelState {
+    fn apply(mut self, diff: &StateDiff) -> Self {
+        for changed in &diff.accounts {
+            let Some(account) = changed.diff.account else {
+                self.accounts.remove(&changed.address);
+                continue;
+            };
+            let entry = self.accounts.entry(changed.address).or_default();
+            entry.0 = account;
+            if changed.diff.wiped {
+                entry.1.clear();
+            }
+            entry.1.extend(changed.diff.storage.iter().copied());
+            entry.1.retain(|_, value| !value.is_zero());
+        }
+        self.codes.extend(diff.codes.iter().map(|new| (new.hash, new.code.clone())));
+        self
+    }
+}
+
+/// The chain as it should be stored.
+struct Model {
+    chain: Vec<(Made, ModelState)>,
+    /// Blocks that were unwound.
+    gone: Vec<Made>,
+    generation: u64,
+}
+
+impl Model {
+    fn new(genesis: Made) -> Self {
+        let state = ModelState::default().apply(&genesis.sealed.diff);
+        Self { chain: vec![(genesis, state)], gone: Vec::new(), generation: 0 }
+    }
+
+    fn head(&self) -> &Made {
+        &self.chain.last().unwrap().0
+    }
+
+    fn push(&mut self, made: Made) {
+        let state = self.chain.last().unwrap().1.clone().apply(&made.sealed.diff);
+        self.chain.push((made, state));
+    }
+
+    fn assert_block(&self, reader: &Reader, made: &Made) {
+        let (block, number) = (&made.sealed.block, made.number());
+        let stored = reader.block(number).unwrap().unwrap();
+        assert_eq!(stored.hash, block.hash);
+        assert_eq!(stored.transactions, block.transactions);
+        assert_eq!(stored.receipts, block.receipts);
+        assert_eq!(reader.number_of(&block.hash).unwrap(), Some(number));
+        assert_eq!(reader.steps(number).unwrap().unwrap(), made.sealed.steps);
+        for (index, transaction) in (0..).zip(&block.transactions) {
+            assert_eq!(reader.place_of(&transaction.hash()).unwrap(), Some((number, index)));
+        }
+        let found = self.head().number() < number + STEP_WINDOW;
+        for (index, step) in (0..).zip(&made.sealed.steps) {
+            let place = found.then_some((number, index));
+            assert_eq!(reader.step_place(&step.hash).unwrap(), place);
+        }
+    }
+
+    fn assert_state(reader: &Reader, at: u64, state: &ModelState) {
+        for seed in 0..40 {
+            let address = Address::left_padding_from(&[seed]);
+            let expected = state.accounts.get(&address);
+            assert_eq!(reader.account(&address, at).unwrap(), expected.map(|(account, _)| *account));
+            for slot in (0..30).map(U256::from) {
+                let value = expected.and_then(|(_, storage)| storage.get(&slot)).copied().unwrap_or_default();
+                assert_eq!(reader.slot(&address, &slot, at).unwrap(), value, "{address} {slot} at {at}");
+            }
+            let has_storage = expected.is_some_and(|(_, storage)| !storage.is_empty());
+            assert_eq!(reader.has_storage(&address, at).unwrap(), has_storage);
+        }
+        for (hash, code) in &state.codes {
+            assert_eq!(reader.code(hash).unwrap().as_ref(), Some(code));
+        }
+    }
+
+    /// Everything that is and everything that is no longer.
+    fn assert_stored(&self, store: &Store) {
+        let reader = store.reader().unwrap();
+        let progress = reader.progress().unwrap();
+        assert_eq!(progress.generation, self.generation);
+        assert_eq!(progress.head.unwrap().hash, self.head().hash());
+        for (made, state) in &self.chain {
+            self.assert_block(&reader, made);
+            Self::assert_state(&reader, made.number(), state);
+        }
+        let next = self.head().number() + 1;
+        assert!(reader.block(next).unwrap().is_none());
+        for made in &self.gone {
+            assert_eq!(reader.number_of(&made.hash()).unwrap(), None);
+            for step in &made.sealed.steps {
+                assert_eq!(reader.step_place(&step.hash).unwrap(), None);
+            }
+            for transaction in &made.sealed.block.transactions {
+                assert_eq!(reader.place_of(&transaction.hash()).unwrap(), None);
+            }
+        }
+    }
+}
+
+const STEP_WINDOW: u64 = 7;
+
+fn options(genesis: &Made) -> Options {
+    Options { step_window: STEP_WINDOW, ..Maker::options(genesis) }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write(usize),
+    /// Back by so many blocks; to genesis at most.
+    Unwind(usize),
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (1..6_usize).prop_map(Step::Write),
+        2 => (1..9_usize).prop_map(Step::Unwind),
+        1 => Just(Step::Reopen),
+    ];
+    vec(step, 1..14)
+}
+
+/// A store that took no detours.
+fn assert_same_as_straight(folder: &Path, model: &Model) {
+    let straight = tempdir().unwrap();
+    let store = Store::open(straight.path(), options(&model.chain[0].0)).unwrap();
+    for (made, _) in &model.chain {
+        store.write(from_ref(&made.sealed)).unwrap();
+    }
+    drop(store);
+    let (mut ours, mut theirs) = (dump(folder), dump(straight.path()));
+    for dump in [&mut ours, &mut theirs] {
+        // The generation is in it.
+        dump.get_mut("meta").unwrap().remove(b"progress".as_slice()).unwrap();
+    }
+    for (name, table) in &ours {
+        let theirs = &theirs[name];
+        assert!(table.keys().eq(theirs.keys()), "keys of {name}");
+        assert!(table == theirs, "values of {name}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_is_done_the_store_holds_what_the_model_holds(seed: u64, steps in steps()) {
+        let mut maker = Maker::new(seed, Size::SMALL);
+        let genesis = maker.genesis();
+        let folder = tempdir().unwrap();
+        let options = options(&genesis);
+        let mut store = Store::open(folder.path(), options).unwrap();
+        store.write(from_ref(&genesis.sealed)).unwrap();
+        let mut model = Model::new(genesis);
+        for step in steps {
+            match step {
+                Step::Write(count) => {
+                    let made = maker.chain(model.head(), count);
+                    store.write(&sealed(&made)).unwrap();
+                    made.into_iter().for_each(|made| model.push(made));
+                }
+                Step::Unwind(count) => {
+                    let to = model.chain.len().saturating_sub(1 + count);
+                    let reader = store.reader().unwrap();
+                    store.unwind(to as u64, 1_000).unwrap();
+                    let gone: Vec<Made> = model.chain.drain(to + 1..).map(|(made, _)| made).collect();
+                    if !gone.is_empty() {
+                        model.generation += 1;
+                        prop_assert_eq!(reader.block_hash(0).unwrap_err(), StoreError::ViewGone);
+                    }
+                    prop_assert_eq!(store.progress().unwrap().journal_sequence, 1_000);
+                    model.gone.extend(gone);
+                }
+                Step::Reopen => {
+                    drop(store);
+                    store = Store::open(folder.path(), options).unwrap();
+                }
+            }
+            model.assert_stored(&store);
+        }
+        drop(store);
+        assert_same_as_straight(folder.path(), &model);
+    }
+}
