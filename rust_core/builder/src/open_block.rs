@@ -189,6 +189,11 @@ impl OpenBlock {
         &self.header
     }
 
+    /// The state on which the next step builds: without end-of-block processing.
+    pub fn base(&self) -> &State {
+        &self.base
+    }
+
     /// The state as of the newest step, end-of-block processing included.
     pub fn state(&self) -> &State {
         &self.tip

@@ -25,6 +25,8 @@ pub struct Opening {
     pub gas_limit: u64,
     /// At most 32 bytes.
     pub extra_data: Bytes,
+    /// Wei per gas in place of what follows from the parent; only in development, as no import takes such a block.
+    pub base_fee: Option<u64>,
 }
 
 impl Opening {
@@ -53,7 +55,7 @@ impl Opening {
             timestamp: self.timestamp,
             extra_data: self.extra_data.clone(),
             mix_hash: self.mix_hash,
-            base_fee_per_gas: spec.produced_base_fee(parent),
+            base_fee_per_gas: spec.produced_base_fee(parent).map(|fee| self.base_fee.unwrap_or(fee)),
             withdrawals_root: fork.is_enabled_in(SpecId::SHANGHAI).then_some(EMPTY_WITHDRAWALS),
             blob_gas_used: cancun.then_some(0),
             excess_blob_gas: spec.excess_blob_gas_after(parent, self.timestamp).filter(|_| cancun),

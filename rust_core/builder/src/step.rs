@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256};
 use foreseal_evm::{BlockGas, ExecutionError, Executor, Rejected};
 use foreseal_pool::Best;
 use foreseal_state::BlockHashes;
-use foreseal_types::{Flashblock, MAX_BLOCK_BYTES, SpecId, StateDiff, Transaction, length_in_block};
+use foreseal_types::{Flashblock, MAX_BLOCK_BYTES, Receipt, SpecId, StateDiff, Transaction, length_in_block};
 
 use crate::{BuildError, OpenBlock, body::blob_gas};
 
@@ -69,6 +69,63 @@ fn accounts_of(transaction: &Transaction) -> impl Iterator<Item = Address> {
     std::iter::once(transaction.sender()).chain(transaction.envelope().to())
 }
 
+/// A step that is being filled.
+struct Turn<'a> {
+    executor: Executor<'a>,
+    room: Room,
+    gas: BlockGas,
+    transactions: Vec<Arc<Transaction>>,
+    receipts: Vec<Arc<Receipt>>,
+    rejected: Vec<(B256, Rejected)>,
+}
+
+impl<'a> Turn<'a> {
+    fn on(block: &'a OpenBlock, hashes: &'a dyn BlockHashes) -> Self {
+        Self {
+            executor: Executor::new(&block.spec, &block.base, hashes, block.header()),
+            room: Room::of(block),
+            gas: BlockGas {
+                gas_used: block.body.gas_used(),
+                blob_gas_used: block.body.blob_gas_used,
+                log_count: block.body.log_count(),
+            },
+            transactions: Vec::new(),
+            receipts: Vec::new(),
+            rejected: Vec::new(),
+        }
+    }
+
+    /// Executes a transaction if it fits; whether the step has it now.
+    fn offer(&mut self, transaction: &Arc<Transaction>) -> Result<bool, BuildError> {
+        if !self.room.fits(transaction) {
+            return Ok(false);
+        }
+        match self.executor.transact(transaction, &mut self.gas) {
+            Ok(receipt) => {
+                self.room.take(transaction, receipt.gas_used);
+                self.transactions.push(transaction.clone());
+                self.receipts.push(Arc::new(receipt));
+                Ok(true)
+            }
+            Err(ExecutionError::Rejected(reason)) => {
+                self.rejected.push((transaction.hash(), reason));
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn finish(mut self, block: &OpenBlock, hashes: &dyn BlockHashes) -> Result<Stepped, BuildError> {
+        let diff: StateDiff = self.executor.take_diff();
+        let Self { transactions, receipts, rejected, .. } = self;
+        if transactions.is_empty() {
+            return Ok(Stepped { step: None, rejected });
+        }
+        let step = block.next_step(transactions, receipts, diff, hashes)?;
+        Ok(Stepped { step: Some(step), rejected })
+    }
+}
+
 impl OpenBlock {
     /// Takes transactions in the pool's order while they fit and `keep_going` says yes, executes them, and
     /// makes the next step from those that ran. A transaction that does not fit waits, and so does what its
@@ -82,47 +139,59 @@ impl OpenBlock {
         hashes: &dyn BlockHashes,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<Stepped, BuildError> {
-        let mut room = Room::of(self);
-        let mut gas = BlockGas {
-            gas_used: self.body.gas_used(),
-            blob_gas_used: self.body.blob_gas_used,
-            log_count: self.body.log_count(),
-        };
-        let mut executor = Executor::new(&self.spec, &self.base, hashes, self.header());
-        let (mut transactions, mut receipts, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
+        let mut turn = Turn::on(self, hashes);
         let mut turns = 0_usize;
-        while room.gas >= LEAST_GAS && keep_going() {
+        while turn.room.gas >= LEAST_GAS && keep_going() {
             if turns.is_multiple_of(LOOK_AHEAD) {
                 let upcoming = best.upcoming(LOOK_AHEAD);
-                executor.prefetch(upcoming.flat_map(|pooled| accounts_of(pooled.transaction())))?;
+                turn.executor.prefetch(upcoming.flat_map(|pooled| accounts_of(pooled.transaction())))?;
             }
             turns += 1;
             let Some(pooled) = best.next() else { break };
-            let transaction = pooled.transaction();
-            if !room.fits(transaction) {
+            if !turn.offer(pooled.transaction())? {
                 best.skip_sender();
-                continue;
-            }
-            match executor.transact(transaction, &mut gas) {
-                Ok(receipt) => {
-                    room.take(transaction, receipt.gas_used);
-                    transactions.push(transaction.clone());
-                    receipts.push(Arc::new(receipt));
-                }
-                Err(ExecutionError::Rejected(reason)) => {
-                    best.skip_sender();
-                    rejected.push((transaction.hash(), reason));
-                }
-                Err(error) => return Err(error.into()),
             }
         }
-        let diff: StateDiff = executor.take_diff();
-        drop(executor);
-        if transactions.is_empty() {
-            return Ok(Stepped { step: None, rejected });
+        turn.finish(self, hashes)
+    }
+
+    /// The step of these transactions, in this order, without those that do not fit or cannot run.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn include(
+        &self,
+        transactions: &[Arc<Transaction>],
+        hashes: &dyn BlockHashes,
+    ) -> Result<Stepped, BuildError> {
+        let mut turn = Turn::on(self, hashes);
+        for transaction in transactions {
+            turn.offer(transaction)?;
         }
-        let step =
-            self.advanced(transactions, receipts, Arc::new(diff), hashes, self.hash(), self.index() + 1)?;
-        Ok(Stepped { step: Some(step), rejected })
+        turn.finish(self, hashes)
+    }
+
+    /// A step without transactions that holds what a development helper wrote on top of [`Self::base`]; `None` when
+    /// that changes nothing.
+    ///
+    /// # Errors
+    /// When the state cannot be read, or a system contract does not work on what was written.
+    pub fn overridden(
+        &self,
+        diff: StateDiff,
+        hashes: &dyn BlockHashes,
+    ) -> Result<Option<(Self, Flashblock)>, BuildError> {
+        let (next, step) = self.next_step(Vec::new(), Vec::new(), diff, hashes)?;
+        Ok((next.hash() != self.hash()).then_some((next, step)))
+    }
+
+    fn next_step(
+        &self,
+        transactions: Vec<Arc<Transaction>>,
+        receipts: Vec<Arc<Receipt>>,
+        diff: StateDiff,
+        hashes: &dyn BlockHashes,
+    ) -> Result<(Self, Flashblock), BuildError> {
+        self.advanced(transactions, receipts, Arc::new(diff), hashes, self.hash(), self.index() + 1)
     }
 }

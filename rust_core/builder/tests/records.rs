@@ -9,7 +9,7 @@ use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
-use foreseal_types::{ChainSpec, Flashblock, StateDiff};
+use foreseal_types::{Account, AccountDiff, ChainSpec, ChangedAccount, Flashblock, StateDiff};
 
 struct NoHashes;
 
@@ -45,6 +45,7 @@ fn block_with_step() -> (OpenBlock, Flashblock, OpenBlock, Flashblock) {
         beneficiary: Address::repeat_byte(9),
         gas_limit: header.gas_limit,
         extra_data: Bytes::new(),
+        base_fee: None,
     };
     let (open, first) = OpenBlock::open(&spec, parent, &opening, &NoHashes).unwrap();
     let reopened = OpenBlock::reopen(&spec, parent, &first).unwrap();
@@ -98,4 +99,38 @@ fn the_step_takes_nothing_after_its_time_is_up() {
     let pool = Pool::new(PoolConfig::default());
     let stepped = open.step(&mut pool.best(1, 1), &NoHashes, &mut || false).unwrap();
     assert!(stepped.step.is_none() && stepped.rejected.is_empty());
+}
+
+fn with_balance(address: Address, wei: u64) -> StateDiff {
+    let account = Account { balance: U256::from(wei), ..Account::default() };
+    let diff = AccountDiff { account: Some(account), ..AccountDiff::default() };
+    StateDiff { accounts: vec![ChangedAccount { address, diff }], codes: Vec::new() }
+}
+
+/// What a development helper writes is a step like any other to whoever applies it.
+#[test]
+fn an_override_is_a_step_without_transactions() {
+    let (_, _, stepped, _) = block_with_step();
+    let address = Address::repeat_byte(0x55);
+    let (written, step) = stepped.overridden(with_balance(address, 7), &NoHashes).unwrap().unwrap();
+    assert_eq!((step.index, step.previous, step.transactions.len()), (2, stepped.hash(), 0));
+    assert_eq!(written.state().account(&address).unwrap().unwrap().balance, U256::from(7));
+    assert_eq!(written.header().state_root, written.state().root());
+    assert_ne!(written.hash(), stepped.hash());
+    assert_eq!(written.block().receipts, stepped.block().receipts);
+
+    let applied = stepped.apply(&Flashblock::decode(&step.encode()).unwrap()).unwrap();
+    assert_eq!((applied.hash(), applied.index()), (written.hash(), 2));
+    assert!(written.overridden(with_balance(address, 7), &NoHashes).unwrap().is_none(), "it changes nothing");
+}
+
+#[test]
+fn given_transactions_are_included_in_their_order() {
+    let (open, _, stepped, step) = block_with_step();
+    let included = open.include(&step.transactions, &NoHashes).unwrap();
+    assert_eq!(included.step.unwrap().0.hash(), stepped.hash());
+    let backwards: Vec<_> = step.transactions.iter().rev().cloned().collect();
+    let included = open.include(&backwards, &NoHashes).unwrap();
+    assert_eq!(included.rejected.len(), 1, "the second nonce cannot come first");
+    assert_eq!(included.step.unwrap().1.transactions, step.transactions[..1]);
 }

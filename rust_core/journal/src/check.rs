@@ -128,10 +128,10 @@ fn imported(block: &[u8]) -> Option<Head> {
 pub(crate) fn block_number(record: &Record) -> Option<u64> {
     match record {
         Record::Open { header } => Some(header.number),
-        Record::Step(step) => Some(step.number),
+        Record::Step(step) | Record::Override { step, .. } => Some(step.number),
         Record::Seal { number, .. } => Some(*number),
         Record::Import { block } => imported(block).map(|block| block.number),
-        Record::Override { .. } | Record::Clock { .. } | Record::Unwind { .. } => None,
+        Record::Clock { .. } | Record::Unwind { .. } | Record::Finality { .. } => None,
     }
 }
 
@@ -143,7 +143,7 @@ impl Report {
 
     fn follow(&mut self, record: &Record) {
         match record {
-            Record::Step(step) => {
+            Record::Step(step) | Record::Override { step, .. } => {
                 self.step = Some(StepHead { number: step.number, index: step.index, hash: step.hash });
             }
             Record::Open { .. } => self.step = None,
@@ -151,7 +151,7 @@ impl Report {
                 (self.head, self.step) = (Some(Head { number: *number, hash: *hash }), None);
             }
             Record::Import { block } => (self.head, self.step) = (imported(block).or(self.head), None),
-            Record::Override { .. } | Record::Clock { .. } => {}
+            Record::Clock { .. } | Record::Finality { .. } => {}
         }
     }
 }

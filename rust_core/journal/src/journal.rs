@@ -11,7 +11,8 @@ use crate::{
     Identity, JournalError, Place, Record, Recovery, Replay,
     disk::{Disk, DiskFile},
     layout::{
-        APPEND_HEADER, AppendHeader, Chain, GREATEST_APPEND, SECTOR, SegmentHeader, padded, segment_name,
+        APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
+        segment_name,
     },
     recovery::recover,
 };
@@ -143,7 +144,8 @@ impl Journal {
     /// Writes and syncs the append whose records are in the buffer.
     pub(crate) fn write(&mut self, length: u32, records: u32) -> Result<u64, JournalError> {
         let bytes = padded(length as usize);
-        if bytes > self.header.size.saturating_sub(self.offset) {
+        // What an older program began it may still read, up to where this one goes on.
+        if bytes > self.header.size.saturating_sub(self.offset) || self.header.format < FORMAT {
             self.begin_segment(bytes)?;
         }
         let on_disk = usize::try_from(bytes).expect("at most the greatest append");
@@ -181,7 +183,8 @@ pub(crate) fn create_segment(
 ) -> Result<(Box<dyn DiskFile>, SegmentHeader), JournalError> {
     let size = options.segment_bytes.checked_next_multiple_of(SECTOR).unwrap_or(u64::MAX).max(SECTOR + bytes);
     let salt = blake3::Hasher::new_keyed(&options.entropy).update(&number.to_le_bytes()).finalize();
-    let header = SegmentHeader { number, size, identity: options.identity, chain, salt: salt.into() };
+    let identity = options.identity;
+    let header = SegmentHeader { format: FORMAT, number, size, identity, chain, salt: salt.into() };
     let place = Place { segment: number, offset: 0 };
     let path = dir.join(segment_name(number));
     let file = disk.create(&path, size).map_err(JournalError::io("create", path))?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Unit of everything on disk: a device writes a sector whole or not at all.
 pub(crate) const SECTOR: u64 = SECTOR_BYTES as u64;
 /// The newest format that this program reads, and the one it writes.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 /// Bytes before an append's records.
 pub(crate) const APPEND_HEADER: usize = 96;
 /// Number of the segment that begins with append 0.
@@ -68,6 +68,8 @@ pub(crate) struct Chain {
 /// The first sector of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
+    /// The format that the segment was begun in.
+    pub format: u32,
     pub number: u64,
     /// Size of the file, in bytes.
     pub size: u64,
@@ -93,7 +95,7 @@ impl SegmentHeader {
         let mut sector = [0; SECTOR_BYTES];
         let mut out = Fields(&mut sector, 0);
         out.put(SEGMENT_MAGIC);
-        out.put(&FORMAT.to_le_bytes());
+        out.put(&self.format.to_le_bytes());
         out.put(&[0; 4]);
         out.put(&self.number.to_le_bytes());
         out.put(&self.size.to_le_bytes());
@@ -121,6 +123,7 @@ impl SegmentHeader {
         }
         input.take::<4>();
         let header = Self {
+            format,
             number: u64::from_le_bytes(input.take()),
             size: u64::from_le_bytes(input.take()),
             identity: Identity {
@@ -261,7 +264,7 @@ mod tests {
         assert_eq!(header.next(), Chain { sequence: 6, previous: header.hash });
 
         let identity = Identity { chain_id: 7, genesis: B256::repeat_byte(2) };
-        let header = SegmentHeader { number: 9, size: 4096, identity, chain, salt: SALT };
+        let header = SegmentHeader { format: FORMAT, number: 9, size: 4096, identity, chain, salt: SALT };
         assert_eq!(SegmentHeader::decode(&header.encode()), SegmentSector::Valid(header));
     }
 

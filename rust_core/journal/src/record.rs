@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
-use foreseal_types::{Flashblock, StateDiff};
+use foreseal_types::{Flashblock, Override};
 
 /// One change of the chain. Together they are everything that replay needs.
 #[derive(Clone, Debug)]
@@ -18,17 +18,22 @@ pub enum Record {
     Seal { number: u64, hash: B256 },
     /// A whole block from outside, as the RLP that `BlockBytes` decodes.
     Import { block: Bytes },
-    /// State written by a development helper, on top of the chain as it stood then.
-    Override { label: String, diff: Arc<StateDiff> },
+    /// A step of the block in progress without transactions: what a development helper wrote into the state.
+    Override { change: Override, step: Arc<Flashblock> },
     /// The clock of a development chain was set.
     Clock {
-        /// Seconds added to the wall clock.
+        /// Milliseconds added to the wall clock.
         offset: i64,
-        /// Timestamp of the next block, seconds since 1970, when it was fixed.
-        next_timestamp: Option<u64>,
     },
-    /// The chain goes back: this sealed block is the head again.
+    /// The chain goes back: this sealed block is the head again, and no block is in progress.
     Unwind { number: u64, hash: B256 },
+    /// Which blocks are safe and finalized was set from outside, or by going back to a snapshot.
+    Finality {
+        safe: u64,
+        finalized: u64,
+        /// Whether both go on following the head by their depth.
+        trails: bool,
+    },
 }
 
 const OPEN: u8 = 1;
@@ -38,6 +43,7 @@ const IMPORT: u8 = 4;
 const OVERRIDE: u8 = 5;
 const CLOCK: u8 = 6;
 const UNWIND: u8 = 7;
+const FINALITY: u8 = 8;
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct BlockWire {
@@ -47,16 +53,22 @@ struct BlockWire {
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct OverrideWire {
-    label: String,
-    diff: StateDiff,
+    change: Override,
+    /// As [`Flashblock::encode`] writes it.
+    step: Bytes,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct ClockWire {
     /// Two's complement.
     offset: u64,
-    /// Zero or one timestamp.
-    next_timestamp: Vec<u64>,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct FinalityWire {
+    safe: u64,
+    finalized: u64,
+    trails: bool,
 }
 
 impl Record {
@@ -70,15 +82,15 @@ impl Record {
             }
             Self::Seal { number, hash } => tagged(SEAL, &BlockWire { number: *number, hash: *hash }, out),
             Self::Import { block } => tagged(IMPORT, block, out),
-            Self::Override { label, diff } => {
-                let wire = OverrideWire { label: label.clone(), diff: StateDiff::clone(diff) };
-                tagged(OVERRIDE, &wire, out);
+            Self::Override { change, step } => {
+                tagged(OVERRIDE, &OverrideWire { change: change.clone(), step: step.encode().into() }, out);
             }
-            Self::Clock { offset, next_timestamp } => {
-                let next_timestamp = next_timestamp.iter().copied().collect();
-                tagged(CLOCK, &ClockWire { offset: offset.cast_unsigned(), next_timestamp }, out);
-            }
+            Self::Clock { offset } => tagged(CLOCK, &ClockWire { offset: offset.cast_unsigned() }, out),
             Self::Unwind { number, hash } => tagged(UNWIND, &BlockWire { number: *number, hash: *hash }, out),
+            Self::Finality { safe, finalized, trails } => {
+                let wire = FinalityWire { safe: *safe, finalized: *finalized, trails: *trails };
+                tagged(FINALITY, &wire, out);
+            }
         }
     }
 
@@ -110,25 +122,17 @@ fn decode_kind(kind: u8, input: &mut &[u8]) -> alloy_rlp::Result<Option<Record>>
         }
         IMPORT => Record::Import { block: Bytes::decode(input)? },
         OVERRIDE => {
-            let OverrideWire { label, diff } = OverrideWire::decode(input)?;
-            Record::Override { label, diff: Arc::new(diff) }
+            let OverrideWire { change, step } = OverrideWire::decode(input)?;
+            Record::Override { change, step: Arc::new(Flashblock::decode(&step)?) }
         }
-        CLOCK => {
-            let wire = ClockWire::decode(input)?;
-            if wire.next_timestamp.len() > 1 {
-                return Err(alloy_rlp::Error::ListLengthMismatch {
-                    expected: 1,
-                    got: wire.next_timestamp.len(),
-                });
-            }
-            Record::Clock {
-                offset: wire.offset.cast_signed(),
-                next_timestamp: wire.next_timestamp.first().copied(),
-            }
-        }
+        CLOCK => Record::Clock { offset: ClockWire::decode(input)?.offset.cast_signed() },
         UNWIND => {
             let BlockWire { number, hash } = BlockWire::decode(input)?;
             Record::Unwind { number, hash }
+        }
+        FINALITY => {
+            let FinalityWire { safe, finalized, trails } = FinalityWire::decode(input)?;
+            Record::Finality { safe, finalized, trails }
         }
         _ => return Ok(None),
     }))

@@ -7,7 +7,7 @@ mod plan;
 use std::sync::Arc;
 
 use foreseal_journal::{JournalError, Place, plan_repair, simulated::SimulatedDisk};
-use plan::{Blocks, damage, dir, noise, open, path, read, written};
+use plan::{Blocks, damage, dir, noise, open, path, read, records, written};
 use proptest::prelude::*;
 
 /// Segments of the written journal, and the first and last append of the last one.
@@ -160,16 +160,38 @@ fn an_append_copied_over_another_is_named() {
     assert_eq!(verdict(&disk, &plan), Some(Place { segment: 1, offset: 1536 }));
 }
 
-#[test]
-fn a_newer_format_is_refused_as_such() {
-    let (disk, _) = written();
-    damage(&disk, 1, |content| {
-        content[8] = 2;
+fn in_format(disk: &SimulatedDisk, segment: u64, format: u8) {
+    damage(disk, segment, |content| {
+        content[8] = format;
         let check = crc32c::crc32c(&content[..508]);
         content[508..512].copy_from_slice(&check.to_le_bytes());
     });
+}
+
+#[test]
+fn a_newer_format_is_refused_as_such() {
+    let (disk, _) = written();
+    in_format(&disk, 1, 3);
     let error = open(&disk, 1).err().unwrap();
-    assert!(matches!(error, JournalError::NewerFormat { found: 2, supported: 1 }));
+    assert!(matches!(error, JournalError::NewerFormat { found: 3, supported: 2 }));
+}
+
+#[test]
+fn an_older_format_is_read_and_not_written_on() {
+    let (disk, plan) = written();
+    (1..=SEGMENTS).for_each(|segment| in_format(&disk, segment, 1));
+    let (mut journal, _) = open(&disk, 1).unwrap();
+    assert!(read(&journal) == plan);
+    let blocks = vec![noise(10, 1)];
+    journal.append(&records(&blocks)).unwrap();
+    drop(journal);
+    assert_eq!(disk.content(&path(SEGMENTS)).unwrap()[8], 1);
+    assert_eq!(
+        disk.content(&path(SEGMENTS + 1)).unwrap()[8],
+        2,
+        "what goes on is in the format of this program"
+    );
+    assert!(read(&open(&disk, 2).unwrap().0) == [plan, vec![blocks]].concat());
 }
 
 #[test]

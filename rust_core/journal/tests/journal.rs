@@ -10,7 +10,9 @@ use foreseal_journal::{
     DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, RealDisk,
     Record,
 };
-use foreseal_types::{Account, AccountDiff, ChangedAccount, Flashblock, StateDiff, Transaction};
+use foreseal_types::{
+    Account, AccountDiff, Change, ChangedAccount, Flashblock, Override, StateDiff, Transaction,
+};
 
 const IDENTITY: Identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(7) };
 
@@ -67,15 +69,17 @@ fn step() -> Arc<Flashblock> {
 #[test]
 fn every_kind_of_record_comes_back() {
     let dir = tempfile::tempdir().unwrap();
+    let change = Override { address: Address::repeat_byte(9), change: Change::Nonce(3) };
     let records = [
         Record::Open { header: Box::new(Header { number: 8, ..Header::default() }) },
         Record::Step(step()),
         Record::Seal { number: 8, hash: B256::repeat_byte(3) },
         Record::Import { block: Bytes::from_static(b"\xc0") },
-        Record::Override { label: "anvil_setBalance".into(), diff: diff() },
-        Record::Clock { offset: -5, next_timestamp: None },
-        Record::Clock { offset: i64::MAX, next_timestamp: Some(u64::MAX) },
+        Record::Override { change, step: step() },
+        Record::Clock { offset: -5 },
+        Record::Clock { offset: i64::MAX },
         Record::Unwind { number: 7, hash: B256::repeat_byte(4) },
+        Record::Finality { safe: 7, finalized: 0, trails: true },
     ];
     let mut journal = open(dir.path());
     assert_eq!(journal.append(&records[..3]).unwrap(), 0);

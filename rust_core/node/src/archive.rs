@@ -1,11 +1,11 @@
 //! The history behind a small cache, and the states of steps made again.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use alloy_primitives::B256;
-use foreseal_evm::{BlockBody, BlockGas, Executor};
+use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_state::{BlockHashes, State, StateError};
-use foreseal_types::{Block, ChainSpec};
+use foreseal_types::ChainSpec;
 
 use crate::{Executed, History, Moment, Position, Step, cache::Cache};
 
@@ -66,8 +66,8 @@ impl Archive {
         &self,
         spec: &ChainSpec,
         hashes: &dyn BlockHashes,
-        block: &Block,
-        step: &Step,
+        block: &Executed,
+        (step, index): (&Step, usize),
     ) -> Result<State, StateError> {
         if let Some(state) = self.states.get(&step.hash) {
             return Ok(state);
@@ -75,9 +75,10 @@ impl Archive {
         let failed = |why: String| {
             StateError::Store(format!("the state at step {} cannot be made again: {why}", step.hash))
         };
-        let before = block.header.number.checked_sub(1).map(|parent| self.moment(parent)).transpose()?;
+        let before = block.number().checked_sub(1).map(|parent| self.moment(parent)).transpose()?;
         let parent = before.flatten().ok_or_else(|| failed("its parent is not stored".to_owned()))?;
-        let state = execute_to(spec, hashes, &parent, block, step)?;
+        let again = Again { spec, hashes, block, step };
+        let state = again.execute(parent.state(), index)?;
         let (want, got) = (step.header.state_root, state.root());
         if want != got {
             return Err(failed(format!("its root is {want}, execution gives {got}")));
@@ -87,25 +88,54 @@ impl Archive {
     }
 }
 
-/// Executes the block's first transactions, as many as the step holds, and the end of the block on top.
-fn execute_to(
-    spec: &ChainSpec,
-    hashes: &dyn BlockHashes,
-    parent: &Moment,
-    block: &Block,
-    step: &Step,
-) -> Result<State, StateError> {
-    let failed = |error: foreseal_evm::ExecutionError| match error {
-        foreseal_evm::ExecutionError::State(error) => error,
-        error => StateError::Store(format!("step {} does not execute again: {error}", step.hash)),
-    };
-    let mut executor = Executor::new(spec, parent.state(), hashes, &step.header);
-    executor.begin_block(step.header.parent_hash, step.header.parent_beacon_block_root).map_err(failed)?;
-    let mut gas = BlockGas::default();
-    for transaction in block.transactions.iter().take(step.transactions) {
-        executor.transact(transaction, &mut gas).map_err(failed)?;
+/// A block that is executed once more, up to one of its steps.
+struct Again<'a> {
+    spec: &'a ChainSpec,
+    hashes: &'a dyn BlockHashes,
+    block: &'a Executed,
+    step: &'a Step,
+}
+
+impl Again<'_> {
+    /// Executes the block's first transactions, as many as the step holds, with what was written between them, and the end of
+    /// the block on top. `index` is that of the step.
+    fn execute(&self, parent: &State, index: usize) -> Result<State, StateError> {
+        let Self { step, block, .. } = self;
+        let mut executor = self.executor(parent);
+        let (parent_hash, beacon_root) = (step.header.parent_hash, step.header.parent_beacon_block_root);
+        executor.begin_block(parent_hash, beacon_root).map_err(|error| self.failed(error))?;
+        let mut state = parent.apply(&executor.take_diff());
+        drop(executor);
+        let (mut gas, mut done) = (BlockGas::default(), 0);
+        for written in block.written.iter().filter(|written| written.step <= index) {
+            state = self.run(&state, done..written.transactions, &mut gas)?.apply(&written.diff);
+            done = written.transactions;
+        }
+        let state = self.run(&state, done..step.transactions, &mut gas)?;
+        let mut executor = self.executor(&state);
+        let logs = block.block.receipts.iter().take(step.transactions).flat_map(|receipt| &receipt.logs);
+        executor.end_block(logs, BlockBody::default()).map_err(|error| self.failed(error))?;
+        let diff = executor.take_diff();
+        drop(executor);
+        Ok(state.apply(&diff))
     }
-    let logs = block.receipts.iter().take(step.transactions).flat_map(|receipt| &receipt.logs);
-    executor.end_block(logs, BlockBody::default()).map_err(failed)?;
-    Ok(parent.state().apply(&executor.take_diff()))
+
+    fn run(&self, state: &State, range: Range<usize>, gas: &mut BlockGas) -> Result<State, StateError> {
+        let mut executor = self.executor(state);
+        for transaction in self.block.block.transactions.iter().take(range.end).skip(range.start) {
+            executor.transact(transaction, gas).map_err(|error| self.failed(error))?;
+        }
+        Ok(state.apply(&executor.take_diff()))
+    }
+
+    fn executor<'s>(&'s self, state: &'s State) -> Executor<'s> {
+        Executor::new(self.spec, state, self.hashes, &self.step.header)
+    }
+
+    fn failed(&self, error: ExecutionError) -> StateError {
+        match error {
+            ExecutionError::State(error) => error,
+            error => StateError::Store(format!("step {} does not execute again: {error}", self.step.hash)),
+        }
+    }
 }

@@ -10,23 +10,15 @@ use alloy_primitives::{B256, Bytes, U256};
 use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
 use foreseal_evm::{BlockError, execute_block};
 use foreseal_state::{BlockHashes, State, StateError};
-use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, mutant};
+use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, Override, mutant};
 use imbl::Vector;
 
-use crate::{Executed, History, Lookup, Recent, STEP_WINDOW, Step, View, archive::Archive, sealed::Sealed};
+use crate::{
+    Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step, View, Written,
+    archive::Archive, sealed::Sealed,
+};
 
-/// How far `safe` and `finalized` trail `latest`, in blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FinalityDepth {
-    pub safe: u64,
-    pub finalized: u64,
-}
-
-impl Default for FinalityDepth {
-    fn default() -> Self {
-        Self { safe: 32, finalized: 64 }
-    }
-}
+mod unwind;
 
 /// Why a record does not fit the chain.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +35,16 @@ pub enum ChainError {
     Read(#[from] StateError),
     #[error("block {number} is sealed with hash {recorded}, but its last step has {computed}")]
     SealMismatch { number: u64, recorded: B256, computed: B256 },
+    #[error("block {number} to go back to is not on the chain")]
+    NotOnChain { number: u64 },
+}
+
+/// A step of the block being built, as the journal holds it.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorded {
+    pub step: Arc<Flashblock>,
+    /// What a development helper wrote, if that is what the step is.
+    pub change: Option<Override>,
 }
 
 /// The block being built with the steps that made it.
@@ -50,11 +52,18 @@ pub enum ChainError {
 struct Open {
     block: OpenBlock,
     steps: Vector<Arc<Step>>,
+    recorded: Vector<Recorded>,
+    written: Vector<Written>,
 }
 
 impl Open {
     fn executed(&self) -> Executed {
-        Executed { block: self.block.block(), state: self.block.state().clone(), steps: self.steps.clone() }
+        Executed {
+            block: self.block.block(),
+            state: self.block.state().clone(),
+            steps: self.steps.clone(),
+            written: self.written.clone(),
+        }
     }
 }
 
@@ -68,11 +77,12 @@ pub struct Chain {
     window: Recent,
     open: Option<Open>,
     depth: FinalityDepth,
-    safe: u64,
-    finalized: u64,
+    finality: Finality,
     lookup: Arc<Lookup>,
     /// The first block that may still have its table of steps.
     forgotten: u64,
+    /// Milliseconds that a development chain's clock is ahead of the wall clock.
+    clock_offset: i64,
 }
 
 impl Chain {
@@ -108,17 +118,18 @@ impl Chain {
         let lookup = Arc::new(Lookup::default());
         lookup.add_step(hash, 0, 0);
         let total_difficulty = block.header.difficulty;
+        let genesis = Executed { block, state, steps: Vector::new(), written: Vector::new() };
         Self {
             spec,
-            sealed: Sealed::new(Arc::new(Executed { block, state, steps: Vector::new() }), archive),
+            sealed: Sealed::new(Arc::new(genesis), archive),
             total_difficulty,
             window: Recent::default(),
             open: None,
             depth,
-            safe: 0,
-            finalized: 0,
+            finality: Finality::default(),
             lookup,
             forgotten: 0,
+            clock_offset: 0,
         }
     }
 
@@ -178,10 +189,15 @@ impl Chain {
     }
 
     /// Makes `block` the one being built, at its step 0.
-    pub fn opened(&mut self, block: OpenBlock) {
-        self.open = Some(Open { block, steps: Vector::new() });
-        self.record_step(0);
-        // Not before: until the opening is durable, readers hold views whose window ends one block earlier.
+    pub(crate) fn opened(&mut self, block: OpenBlock, step: Arc<Flashblock>) {
+        let (steps, recorded, written) = (Vector::new(), Vector::new(), Vector::new());
+        self.open = Some(Open { block, steps, recorded, written });
+        self.record_step(0, Recorded { step, change: None });
+    }
+
+    /// Takes what left the windows out of memory. Not before the newest opening is durable: until then readers hold views
+    /// whose windows end one block earlier.
+    pub(crate) fn settle(&mut self) {
         while !mutant!("keep-every-step") && self.forgotten + STEP_WINDOW <= self.latest().number() {
             self.forget_steps(self.forgotten);
             self.forgotten += 1;
@@ -190,22 +206,30 @@ impl Chain {
     }
 
     /// Advances the block being built by one step. `block` is the block after it.
-    pub fn stepped(&mut self, block: OpenBlock) {
+    pub(crate) fn stepped(&mut self, block: OpenBlock, recorded: Recorded) {
         let open = self.open.as_mut().expect("a step follows an open block");
         let known = open.block.block().transactions.len();
         open.block = block;
-        self.record_step(known);
+        self.record_step(known, recorded);
     }
 
     /// Enters the newest step and its transactions, from index `known` on, into the tables.
-    fn record_step(&mut self, known: usize) {
+    fn record_step(&mut self, known: usize, recorded: Recorded) {
         let open = self.open.as_mut().expect("called with an open block");
         let block = open.block.block();
         let (number, index) = (block.header.number, open.steps.len());
         for (position, transaction) in block.transactions.iter().enumerate().skip(known) {
             self.lookup.add_transaction(transaction.hash(), number, position);
         }
-        self.lookup.add_step(block.hash, number, index);
+        // A step can be what an earlier one was when a development helper takes back what another wrote.
+        if self.lookup.step(&block.hash).is_none_or(|known| known.number != number) {
+            self.lookup.add_step(block.hash, number, index);
+        }
+        if index > 0 && recorded.step.transactions.is_empty() {
+            let diff = recorded.step.diff.clone();
+            open.written.push_back(Written { step: index, transactions: known, diff });
+        }
+        open.recorded.push_back(recorded);
         open.steps.push_back(Arc::new(Step {
             header: block.header,
             hash: block.hash,
@@ -213,6 +237,11 @@ impl Chain {
             transactions_length: block.transactions_length,
             state: Some(open.block.state().clone()),
         }));
+    }
+
+    /// The steps of the block being built.
+    pub(crate) fn open_steps(&self) -> Vector<Recorded> {
+        self.open.as_ref().map(|open| open.recorded.clone()).unwrap_or_default()
     }
 
     /// Takes note of a recorded opening: it must follow the newest sealed block. Its step 0 comes next.
@@ -228,14 +257,22 @@ impl Chain {
         Ok(())
     }
 
-    /// Applies a recorded step; step 0 opens the block.
-    pub fn replay_step(&mut self, step: &Flashblock) -> Result<(), ChainError> {
+    /// Applies a recorded step; step 0 opens the block. `change` is what a development helper wrote, if it is that.
+    pub fn replay_step(
+        &mut self,
+        step: &Arc<Flashblock>,
+        change: Option<&Override>,
+    ) -> Result<(), ChainError> {
+        let written = step.transactions.is_empty() && step.index > 0;
+        if written != change.is_some() {
+            return Err(out_of_order(step.number, "stepped", "only an override has no transactions"));
+        }
         if let Some(open) = &self.open {
             let block = open.block.apply(step)?;
-            self.stepped(block);
+            self.stepped(block, Recorded { step: step.clone(), change: change.cloned() });
         } else {
             let block = OpenBlock::reopen(&self.spec, self.parent(), step)?;
-            self.opened(block);
+            self.opened(block, step.clone());
         }
         Ok(())
     }
@@ -274,9 +311,9 @@ impl Chain {
             self.lookup.add_transaction(transaction.hash(), number, index);
         }
         self.lookup.add_step(executed.block.hash, number, 0);
-        self.push_sealed(Executed { block: executed.block, state: executed.state, steps: Vector::new() });
-        self.safe = number;
-        self.finalized = number;
+        let (block, state) = (executed.block, executed.state);
+        self.push_sealed(Executed { block, state, steps: Vector::new(), written: Vector::new() });
+        self.finality = Finality { safe: number, finalized: number, ..self.finality };
         self.trim();
         Ok(())
     }
@@ -290,6 +327,25 @@ impl Chain {
         self.import(bytes).map(|()| true)
     }
 
+    /// Which blocks are safe and finalized.
+    pub fn finality(&self) -> Finality {
+        self.finality
+    }
+
+    /// Sets which blocks are safe and finalized. Whether they may be is for the caller to see.
+    pub(crate) fn set_finality(&mut self, finality: Finality) {
+        self.finality = finality;
+    }
+
+    /// Milliseconds that the chain's clock is ahead of the wall clock.
+    pub fn clock_offset(&self) -> i64 {
+        self.clock_offset
+    }
+
+    pub(crate) fn set_clock_offset(&mut self, offset: i64) {
+        self.clock_offset = offset;
+    }
+
     /// The sealed block with this number.
     pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
         self.sealed.block(number)
@@ -299,8 +355,7 @@ impl Chain {
         let number = executed.number();
         self.total_difficulty = self.total_difficulty.saturating_add(executed.block.header.difficulty);
         self.sealed.push(Arc::new(executed));
-        self.safe = self.safe.max(number.saturating_sub(self.depth.safe));
-        self.finalized = self.finalized.max(number.saturating_sub(self.depth.finalized));
+        self.finality.follow(number, self.depth);
     }
 
     /// Drops the step table of a block that left the window; the block itself stays.
@@ -339,7 +394,7 @@ impl Chain {
         let (block, _) = self.prepare_open(opening)?;
         let (block, state) = (block.block(), block.state().clone());
         self.lookup.add_step(block.hash, block.header.number, 0);
-        Ok(self.view_with(Executed { block, state, steps: Vector::new() }, 0))
+        Ok(self.view_with(Executed { block, state, steps: Vector::new(), written: Vector::new() }, 0))
     }
 
     fn view_with(&self, pending: Executed, pending_index: u64) -> View {
@@ -348,8 +403,8 @@ impl Chain {
             sealed: self.sealed.clone(),
             pending: Arc::new(pending),
             pending_index,
-            safe: self.safe,
-            finalized: self.finalized,
+            safe: self.finality.safe,
+            finalized: self.finality.finalized,
             lookup: self.lookup.clone(),
         }
     }

@@ -11,6 +11,16 @@ pub struct Now {
     pub monotonic: Duration,
 }
 
+impl Now {
+    /// The same moment by a wall clock that is `offset` milliseconds ahead.
+    #[must_use]
+    pub fn shifted(self, offset: i64) -> Self {
+        let by = Duration::from_millis(offset.unsigned_abs());
+        let unix = if offset < 0 { self.unix.saturating_sub(by) } else { self.unix.saturating_add(by) };
+        Self { unix, ..self }
+    }
+}
+
 /// Where time comes from.
 pub trait Clock: Send + Sync {
     /// Reads both clocks.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_state::State;
-use foreseal_types::Block;
+use foreseal_types::{Block, StateDiff};
 use imbl::Vector;
 
 /// A block as it stood at one of its steps: enough to answer everything about it again.
@@ -23,6 +23,17 @@ pub struct Step {
     pub state: Option<State>,
 }
 
+/// What a development helper wrote into the state of a block, between its transactions. Whoever executes the block again
+/// must apply it at its place.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Index of the step that holds it.
+    pub step: usize,
+    /// So many of the block's transactions come before it.
+    pub transactions: usize,
+    pub diff: Arc<StateDiff>,
+}
+
 /// A block, sealed or being built, with the state after it and the steps that made it.
 #[derive(Clone, Debug)]
 pub struct Executed {
@@ -31,6 +42,8 @@ pub struct Executed {
     pub state: State,
     /// The block's steps by index. Empty for genesis, for an imported block, and once out of the window.
     pub steps: Vector<Arc<Step>>,
+    /// In order; empty but on development chains. Stays when the steps are forgotten.
+    pub written: Vector<Written>,
 }
 
 impl Executed {
@@ -45,7 +58,8 @@ impl Executed {
             withdrawals: self.block.withdrawals.clone(),
             transactions_length: step.transactions_length,
         };
-        Self { block, state, steps: self.steps.take(index + 1) }
+        let written = self.written.iter().filter(|written| written.step <= index).cloned().collect();
+        Self { block, state, steps: self.steps.take(index + 1), written }
     }
 
     /// The block's number.

@@ -39,6 +39,15 @@ impl Positions {
     fn remove(&self, hash: &B256) {
         self.shard(hash).write().remove(hash);
     }
+
+    fn up_to(&self, number: u64) -> Self {
+        let kept = |shard: &RwLock<B256HashMap<Position>>| {
+            let shard = shard.read();
+            let kept = shard.iter().filter(|(_, position)| position.number <= number);
+            RwLock::new(kept.map(|(hash, position)| (*hash, *position)).collect())
+        };
+        Self(std::array::from_fn(|at| kept(&self.0[at])))
+    }
 }
 
 /// Positions of steps (a sealed block is its last step) and of transactions, of blocks in memory alone.
@@ -81,6 +90,11 @@ impl Lookup {
     /// Forgets a transaction that the history answers for.
     pub fn remove_transaction(&self, hash: &B256) {
         self.transactions.remove(hash);
+    }
+
+    /// A table of its own that knows the blocks up to `number` alone.
+    pub(crate) fn up_to(&self, number: u64) -> Self {
+        Self { steps: self.steps.up_to(number), transactions: self.transactions.up_to(number) }
     }
 
     /// Forgets a step that left the window, or that the history answers for.

@@ -9,8 +9,8 @@ use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{
-    Clock, NodeError, Phase, Randomness, Settings, Status, SubmitError, View, datadir::DataDir,
-    producer::Producer, shared::Shared, writer::Writer,
+    Clock, ControlError, NodeError, Phase, Producer, Randomness, Sequencer, Settings, Status, SubmitError,
+    View, control::Control, datadir::DataDir, shared::Shared, writer::Writer,
 };
 
 /// What a node takes from the world around it.
@@ -26,6 +26,7 @@ pub struct Node {
     settings: Settings,
     shared: Arc<Shared>,
     datadir: Arc<DataDir>,
+    control: Arc<Control>,
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -43,6 +44,7 @@ impl Node {
             settings,
             shared,
             datadir: Arc::new(datadir),
+            control: Arc::default(),
             surroundings: Mutex::new(Some(surroundings)),
             thread: Mutex::new(None),
         })
@@ -93,6 +95,7 @@ impl Node {
             // The thread catches its own panics, so joining cannot fail.
             let _ = thread.join();
         }
+        self.control.close();
     }
 
     fn writer(&self) -> Writer {
@@ -101,7 +104,19 @@ impl Node {
             settings: self.settings.clone(),
             shared: self.shared.clone(),
             datadir: self.datadir.clone(),
+            control: self.control.clone(),
         }
+    }
+
+    /// Does `act` as the writer, on this thread, while nobody else writes. What it answers is durable and shown by then.
+    ///
+    /// # Errors
+    /// Those of the [`Sequencer`]'s methods, and while the node starts, after it stopped, or once production failed.
+    pub fn control<T>(
+        &self,
+        act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
+        self.control.run(&self.shared, act)
     }
 
     /// The newest view; `None` until the journal is replayed.

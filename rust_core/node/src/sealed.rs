@@ -113,6 +113,25 @@ impl Sealed {
         }
     }
 
+    /// Makes block `number` the latest. Answers the blocks after it, oldest first; `None` if there is no such block.
+    pub fn truncate(&mut self, number: u64) -> Result<Option<Vec<Arc<Executed>>>, StateError> {
+        let Some(head) = self.block(number)? else { return Ok(None) };
+        let mut gone = Vec::new();
+        for after in number + 1..=self.latest().number() {
+            gone.extend(self.block(after)?);
+        }
+        while self.latest().number() > number {
+            self.hashes.pop_back();
+            let Some(last) = self.recent.pop_back() else { break };
+            self.transactions -= last.block.transactions.len();
+            if self.recent.is_empty() {
+                self.hashes = Vector::new();
+                self.push(head.clone());
+            }
+        }
+        Ok(Some(gone))
+    }
+
     /// The table of steps of a block in memory goes; the block itself stays.
     pub fn forget_steps(&mut self, number: u64) -> Option<Arc<Executed>> {
         let at = usize::try_from(number.checked_sub(self.first())?).ok()?;

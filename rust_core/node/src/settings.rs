@@ -66,6 +66,21 @@ impl Production {
     }
 }
 
+/// What a development chain allows, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Development {
+    /// Snapshots that are kept.
+    pub snapshots: u64,
+    /// Blocks that are mined on one demand.
+    pub mined: u64,
+}
+
+impl Default for Development {
+    fn default() -> Self {
+        Self { snapshots: 10_000, mined: 100_000 }
+    }
+}
+
 /// Settings of a node.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -80,6 +95,8 @@ pub struct Settings {
     pub pool: foreseal_pool::PoolConfig,
     /// Bytes of a journal segment.
     pub segment_bytes: u64,
+    /// Whether helpers of tests may change the chain at will. Never where anybody's money is.
+    pub development: Option<Development>,
 }
 
 impl Settings {
@@ -93,6 +110,7 @@ impl Settings {
             finality: FinalityDepth::default(),
             pool: foreseal_pool::PoolConfig::default(),
             segment_bytes: foreseal_journal::Options::SEGMENT_BYTES,
+            development: None,
         }
     }
 }

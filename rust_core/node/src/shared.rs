@@ -74,14 +74,14 @@ impl Shared {
     }
 
     /// Shows a view to readers. What it holds must be durable by now.
-    pub(crate) fn publish(&self, view: View) {
+    pub(crate) fn publish(&self, view: Arc<View>) {
         // Two holders are the swap and this look at it.
         while mutant!("publish-waits-for-readers")
             && self.view().is_some_and(|shown| Arc::strong_count(&shown) > 2)
         {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.view.store(Some(Arc::new(view)));
+        self.view.store(Some(view));
     }
 
     /// Renews the freshness that readers see.

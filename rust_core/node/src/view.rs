@@ -188,7 +188,7 @@ impl View {
         let state = match (&step.state, self.sealed.archive()) {
             _ if step.hash == block.block.hash => block.state.clone(),
             (Some(state), _) => state.clone(),
-            (None, Some(archive)) => archive.state_at(&self.spec, self, &block.block, step)?,
+            (None, Some(archive)) => archive.state_at(&self.spec, self, block, (step, index))?,
             (None, None) => return Err(ResolveError::NotFound),
         };
         Ok(Arc::new(block.at_step(step, index, state)))

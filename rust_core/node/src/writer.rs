@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use alloy_primitives::B256;
-use foreseal_builder::Opening;
 use foreseal_journal::{Disk, Identity, Journal, Options};
 use foreseal_types::ChainSpec;
+use parking_lot::Mutex;
 
 use crate::{
-    Chain, NodeError, Phase, PoolStart, Settings,
+    Chain, NodeError, Phase, PoolStart, Producer, Settings,
+    control::Control,
     datadir::{DataDir, SavedPool},
     node::Surroundings,
-    producer::Producer,
     replay::replay,
+    sequencer::Sequencer,
     shared::Shared,
 };
 
@@ -46,6 +46,7 @@ pub(crate) struct Writer {
     pub(crate) settings: Settings,
     pub(crate) shared: Arc<Shared>,
     pub(crate) datadir: Arc<DataDir>,
+    pub(crate) control: Arc<Control>,
 }
 
 impl Writer {
@@ -69,17 +70,14 @@ impl Writer {
                 self.shared.set_phase(Phase::Replaying { records });
             },
         )?;
-        let producer = if self.settings.produce {
-            let (shared, settings) = (self.shared.clone(), self.settings.production.clone());
-            Some(Producer::start(chain, journal, shared, settings, surroundings.randomness)?)
-        } else {
-            self.shared.publish(chain.idle_view(&self.idle_opening(&chain))?);
-            None
-        };
+        let (shared, settings) = (self.shared.clone(), self.settings.clone());
+        let sequencer = Sequencer::start(chain, journal, shared, settings, surroundings.randomness)?;
+        let sequencer = Arc::new(Mutex::new(sequencer));
         self.restore_pool()?;
-        let phase = if producer.is_some() { Phase::Producing } else { Phase::Serving };
-        self.shared.set_phase(phase);
-        Ok(producer)
+        let produces = self.settings.produce;
+        self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
+        self.control.open(sequencer.clone());
+        Ok(produces.then(|| Producer::new(sequencer)))
     }
 
     /// Saves the pool for the next start.
@@ -133,20 +131,6 @@ impl Writer {
     fn serve(&self) {
         while !self.shared.stopping() {
             self.shared.sleep(Duration::from_hours(1));
-        }
-    }
-
-    /// What the block after the newest sealed one would be, for a node that does not produce.
-    fn idle_opening(&self, chain: &Chain) -> Opening {
-        let latest = &chain.latest().block.header;
-        let production = &self.settings.production;
-        Opening {
-            merged: chain.merged(),
-            timestamp: latest.timestamp.saturating_add(production.block_time),
-            mix_hash: B256::ZERO,
-            beneficiary: production.beneficiary,
-            gas_limit: production.gas_limit.unwrap_or(latest.gas_limit),
-            extra_data: production.extra_data.clone(),
         }
     }
 }

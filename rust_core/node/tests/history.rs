@@ -15,19 +15,22 @@ use foreseal_node::{
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
 use foreseal_types::ChainSpec;
-use support::{Bench, memory_history::MemoryHistory};
+use support::{Bench, balance, memory_history::MemoryHistory};
 
 const WINDOW: Recent = Recent { blocks: 3, transactions: 12 };
 
-/// The records of a few blocks of all kinds of transactions.
+/// The records of a few blocks of all kinds of transactions, with what development helpers wrote between them.
 fn records(datadir: &Path, wallets: &[Wallet], spec: &ChainSpec) -> Vec<Record> {
-    let mut bench = Bench::new(datadir, wallets);
+    let mut bench = Bench::developing(datadir, wallets);
     let mut workload = Workload::new(wallets.to_vec(), Kinds::WithoutBlobs, 11);
     for turn in 0..160 {
-        for _ in 0..turn % 4 {
+        for _ in 0..turn % 4_u64 {
             bench.node.submit(&workload.next_transaction()).unwrap();
         }
         bench.tick();
+        if turn % 5 == 0 {
+            bench.node.control(|writer| writer.write(&balance(turn))).unwrap();
+        }
     }
     let genesis = bench.view().sealed(0).unwrap().unwrap().block.hash;
     drop(bench);
@@ -84,6 +87,7 @@ fn opening() -> Opening {
         beneficiary: Address::ZERO,
         gas_limit: 30_000_000,
         extra_data: alloy_primitives::Bytes::new(),
+        base_fee: None,
     }
 }
 

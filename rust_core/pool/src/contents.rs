@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The pool's data. Every change of a queue goes through [`Contents::edit`], which keeps the rest in line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) config: PoolConfig,
     pub(crate) senders: AddressMap<SenderQueue>,

@@ -8,7 +8,7 @@ use foreseal_types::mutant;
 use crate::Status;
 
 /// The last departed transactions and what became of them; the oldest is forgotten first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Departed {
     limit: usize,
     order: VecDeque<B256>,

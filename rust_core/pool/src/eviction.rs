@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The last transaction of every sender: the first to leave.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tails {
     /// Those that can run, and those that cannot.
     running: Order,

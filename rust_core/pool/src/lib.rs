@@ -22,7 +22,7 @@ pub use best::Best;
 pub use config::PoolConfig;
 pub use error::PoolError;
 pub use fees::Fees;
-pub use pool::{Pool, PoolCounts, SenderContent};
+pub use pool::{Pool, PoolCounts, PoolSnapshot, SenderContent};
 pub use rules::Rules;
 pub use saved::{RestoreError, Restored};
 pub use status::{DropReason, Dropped, Status, Waiting};

@@ -55,7 +55,7 @@ impl Rank {
 }
 
 /// A set of transactions in the order above.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Order {
     ranked: Ranked,
     by_slack: BTreeMap<(u128, u64), Arc<PooledTransaction>>,

@@ -23,6 +23,10 @@ pub struct Pool {
     contents: Mutex<Contents>,
 }
 
+/// Everything that a pool knew at one moment.
+#[derive(Clone, Debug)]
+pub struct PoolSnapshot(Contents);
+
 /// How many transactions are in the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
@@ -168,6 +172,18 @@ impl Pool {
 
     pub(crate) fn refuse(&self, hash: B256, error: &PoolError) -> Option<Dropped> {
         self.contents.lock().refuse(hash, error)
+    }
+
+    /// The pool as it is now.
+    pub fn snapshot(&self) -> PoolSnapshot {
+        PoolSnapshot(self.contents.lock().clone())
+    }
+
+    /// Makes the pool again what it was when the snapshot was taken. The pending state must be what it was then, too.
+    pub fn reset(&self, snapshot: &PoolSnapshot) {
+        let before = std::mem::replace(&mut *self.contents.lock(), snapshot.0.clone());
+        // Freed outside of the lock.
+        drop(before);
     }
 
     /// The sender's next nonce: after the highest consecutive pooled one, not below `state_nonce`.

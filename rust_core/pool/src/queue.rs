@@ -13,7 +13,7 @@ use crate::{PooledTransaction, Waiting};
 ///   account nonce 5:   5 6 7 | 9 10
 ///                      run   | behind the gap at 8
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SenderQueue {
     nonce: u64,
     balance: U256,

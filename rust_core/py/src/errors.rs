@@ -97,7 +97,7 @@ fn node_kind(error: &NodeError) -> &'static str {
         NodeError::InUse(error) => lock_kind(error),
         NodeError::Settings(_) => "settings",
         NodeError::Genesis(_) | NodeError::NoGenesis { .. } | NodeError::OtherGenesis { .. } => "genesis",
-        NodeError::Io { .. } => "io",
+        NodeError::Io { .. } | NodeError::Read(_) => "io",
         NodeError::Journal(error) => journal_kind(error),
         NodeError::Replay(_) => "replay",
         NodeError::Chain(_) => "block",

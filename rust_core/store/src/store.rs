@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use alloy_primitives::Bytes;
 use heed::{Env, RwTxn, WithoutTls};
 
 use crate::{
@@ -52,11 +51,6 @@ impl Store {
         Ok(self.progress()?.head)
     }
 
-    /// What the writer left beside the newest block; empty before the first.
-    pub fn note(&self) -> Result<Bytes, StoreError> {
-        self.read(|snapshot, _| meta::note(&snapshot.tables.meta, snapshot.txn))
-    }
-
     /// Reads that fail once blocks are unwound.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         Ok(self.reader_of(self.progress()?.generation))
@@ -82,9 +76,6 @@ impl Store {
             }
             indexes.write(txn, tables)?;
             state.write(txn, tables)?;
-            if let Some(newest) = blocks.last() {
-                meta::write_note(&tables.meta, txn, &newest.note)?;
-            }
             forget_steps(txn, tables, progress, self.options().step_window)
         })
     }

@@ -10,6 +10,7 @@ mod hash;
 mod log_filter;
 mod log_search;
 mod mutant;
+mod overrides;
 mod receipt;
 mod transaction;
 
@@ -25,6 +26,7 @@ pub use hash::{hash_address, keccak, keccak_batch, logs_bloom};
 pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition, LogSink};
 pub use mutant::mutant_is_on;
+pub use overrides::{Change, Override};
 pub use receipt::Receipt;
 pub use revm_primitives::hardfork::SpecId;
-pub use transaction::{Envelope, Transaction, TransactionError, recover_all};
+pub use transaction::{Envelope, Transaction, TransactionError, Unsigned, recover_all};

@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use alloy_consensus::{EthereumTxEnvelope, Transaction as _, TxEip4844, transaction::SignerRecoverable};
+use alloy_consensus::{
+    EthereumTxEnvelope, EthereumTypedTransaction, SignableTransaction, Transaction as _, TxEip4844,
+    transaction::SignerRecoverable,
+};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718};
-use alloy_primitives::{Address, B256, Bytes};
+use alloy_primitives::{Address, B256, Bytes, Signature, U256};
 use rayon::prelude::*;
 
 /// The signed envelope as it stands in a block: every typed transaction, blobs without their sidecar.
 pub type Envelope = EthereumTxEnvelope<TxEip4844>;
+
+/// A transaction that is not signed yet.
+pub type Unsigned = EthereumTypedTransaction<TxEip4844>;
 
 /// A transaction as it stands in a block. Hash, sender, EIP-2718 bytes and the authorities of EIP-7702 are computed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +44,37 @@ impl Transaction {
         let authorizations = envelope.authorization_list().unwrap_or_default();
         let authorities = authorizations.iter().map(|one| one.recover_authority().ok()).collect();
         Self { envelope, sender, encoded, authorities }
+    }
+
+    /// A transaction of `sender` that nobody signed, as development nodes send for accounts whose key they do not have.
+    ///
+    /// Where the signature would be stand the sender as `r` and a zero `s`. That is no signature of anything, so such
+    /// bytes are refused wherever a sender is recovered; yet they name their sender, so that equal transactions of
+    /// two senders have two hashes.
+    pub fn impersonated(transaction: Unsigned, sender: Address) -> Self {
+        let signature = Signature::new(U256::from_be_slice(sender.as_slice()), U256::ZERO, false);
+        Self::new(transaction.into_signed(signature).into(), sender)
+    }
+
+    /// Joins an envelope from a trusted source and its sender: the one that signed it, or the one named by
+    /// [`Self::impersonated`].
+    pub fn trusted(envelope: Envelope) -> Result<Self, TransactionError> {
+        let signature = envelope.signature();
+        if !signature.s().is_zero() {
+            return Self::recover(envelope);
+        }
+        let named = B256::from(signature.r());
+        let sender = Address::from_word(named);
+        if sender.into_word() == named {
+            Ok(Self::new(envelope, sender))
+        } else {
+            Err(TransactionError::Signature)
+        }
+    }
+
+    /// Whether nobody signed it: see [`Self::impersonated`].
+    pub fn is_impersonated(&self) -> bool {
+        self.envelope.signature().s().is_zero()
     }
 
     /// Decodes EIP-2718 bytes and recovers the sender (one signature recovery, about 30 us).

@@ -13,14 +13,15 @@ use std::{
     time::Duration,
 };
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256, U256};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    Clock, FinalityDepth, Node, NodeError, Now, Producer, Production, ProductionError, Settings,
-    Surroundings, SystemClock, View,
+    BlockId, Clock, Development, FinalityDepth, Node, NodeError, Now, Producer, Production, ProductionError,
+    Settings, Surroundings, SystemClock, View,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
+use foreseal_types::{Change, Override};
 
 /// Time that only moves when told to. Both clocks move together; the wall clock starts at a million seconds.
 #[derive(Debug, Default)]
@@ -29,6 +30,10 @@ pub struct TestClock(AtomicU64);
 impl TestClock {
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.now().monotonic
     }
 }
 
@@ -57,7 +62,27 @@ pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         finality: FinalityDepth::default(),
         pool: PoolConfig::default(),
         segment_bytes: 1 << 20,
+        development: None,
     }
+}
+
+/// Everything that identifies what a view shows: of every block and every step of it number, hash and transactions.
+pub fn fingerprint(view: &View) -> Vec<(u64, B256, Vec<B256>)> {
+    let blocks = (0..=view.latest().number())
+        .map(|number| view.sealed(number).unwrap().unwrap())
+        .chain([view.pending().clone()]);
+    blocks
+        .flat_map(|block| {
+            let number = block.number();
+            let step = |index| view.resolve(BlockId::Step { number, index: index as u64 }).unwrap();
+            let steps = (0..block.steps.len()).map(step).collect::<Vec<_>>();
+            [block].into_iter().chain(steps)
+        })
+        .map(|at| {
+            assert_eq!(at.state.root(), at.block.header.state_root);
+            (at.number(), at.block.hash, at.block.transactions.iter().map(|t| t.hash()).collect())
+        })
+        .collect()
 }
 
 /// A node on the machine's clock and disk, not started.
@@ -74,6 +99,12 @@ impl Bench {
     pub fn new(datadir: &Path, wallets: &[Wallet]) -> Self {
         let clock = Arc::new(TestClock::default());
         Self::open(settings(datadir, wallets), clock, Arc::new(RealDisk)).unwrap()
+    }
+
+    /// A development chain.
+    pub fn developing(datadir: &Path, wallets: &[Wallet]) -> Self {
+        let settings = Settings { development: Some(Development::default()), ..settings(datadir, wallets) };
+        Self::open(settings, Arc::new(TestClock::default()), Arc::new(RealDisk)).unwrap()
     }
 
     /// Starts on a clock that may have run before.
@@ -102,6 +133,12 @@ impl Bench {
         self.producer.tick(self.clock.now(), &mut || true)
     }
 
+    /// Time until the block being built is due.
+    pub fn time_left(&self) -> Duration {
+        let due = self.producer.due().expect("time ends blocks");
+        due.saturating_sub(self.clock.elapsed())
+    }
+
     /// Ticks until the block being built now is sealed.
     pub fn seal(&mut self) {
         let number = self.view().pending().number();
@@ -109,4 +146,34 @@ impl Bench {
             self.tick();
         }
     }
+}
+
+/// An account that nobody has the key of.
+pub const SOMEBODY: Address = Address::repeat_byte(0x77);
+
+/// A development chain of three wallets.
+pub fn start() -> (tempfile::TempDir, Vec<Wallet>, Bench) {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
+    let bench = Bench::developing(datadir.path(), &wallets);
+    (datadir, wallets, bench)
+}
+
+/// Sets the balance of [`SOMEBODY`].
+pub fn balance(wei: u64) -> Override {
+    Override { address: SOMEBODY, change: Change::Balance(U256::from(wei)) }
+}
+
+/// Ends the process without any goodbye and starts again; the chain must be the same, and go on.
+pub fn restart(datadir: &tempfile::TempDir, wallets: &[Wallet], bench: Bench) -> Bench {
+    let (before, clock) = (bench.view(), bench.clock.clone());
+    drop(bench);
+    let settings =
+        Settings { development: Some(Development::default()), ..settings(datadir.path(), wallets) };
+    let mut bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    let after = bench.view();
+    assert_eq!(fingerprint(&after), fingerprint(&before));
+    assert_eq!((after.safe(), after.finalized()), (before.safe(), before.finalized()));
+    assert_eq!(after.pending().block.header, before.pending().block.header);
+    bench.seal();
+    bench
 }

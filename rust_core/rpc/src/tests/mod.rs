@@ -48,6 +48,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         finality: FinalityDepth { safe: 2, finalized: 4 },
         pool: PoolConfig::default(),
         segment_bytes: 1 << 20,
+        development: None,
     }
 }
 

@@ -1,11 +1,8 @@
 //! The table of steps of a sealed block.
 
-use std::sync::Arc;
-
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
-use foreseal_types::StateDiff;
 
 use crate::{StoreError, key, snapshot::Snapshot};
 
@@ -19,12 +16,10 @@ pub struct StoredStep {
     pub transactions: u32,
     /// Length in bytes of the RLP of these transactions.
     pub transactions_length: u64,
-    /// When it was made, unix time in milliseconds; 0 if that is not known.
+    /// When it was made, unix time in milliseconds.
     pub time: u64,
     /// The sequencer's signature; empty if it does not sign.
     pub signature: Bytes,
-    /// What a development helper wrote into the state, if that is what the step is: no transaction gives it.
-    pub written: Option<Arc<StateDiff>>,
 }
 
 /// The hash is computed from the header again.
@@ -35,8 +30,6 @@ struct StepOut<'a> {
     transactions_length: u64,
     time: u64,
     signature: &'a Bytes,
-    /// None or one.
-    written: Vec<&'a StateDiff>,
 }
 
 #[derive(RlpDecodable)]
@@ -46,8 +39,6 @@ struct StepWire {
     transactions_length: u64,
     time: u64,
     signature: Bytes,
-    /// None or one.
-    written: Vec<StateDiff>,
 }
 
 impl StoredStep {
@@ -58,16 +49,14 @@ impl StoredStep {
             transactions_length: self.transactions_length,
             time: self.time,
             signature: &self.signature,
-            written: self.written.iter().map(AsRef::as_ref).collect(),
         })
     }
 
     fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
-        let StepWire { header, transactions, transactions_length, time, signature, written } =
+        let StepWire { header, transactions, transactions_length, time, signature } =
             alloy_rlp::decode_exact(bytes)?;
         let hash = header.hash_slow();
-        let written = written.into_iter().next().map(Arc::new);
-        Ok(Self { header, hash, transactions, transactions_length, time, signature, written })
+        Ok(Self { header, hash, transactions, transactions_length, time, signature })
     }
 }
 

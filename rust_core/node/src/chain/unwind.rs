@@ -1,0 +1,41 @@
+//! Going back to an earlier block.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_types::Transaction;
+
+use super::{Chain, ChainError};
+
+impl Chain {
+    /// Makes sealed block `number` the newest one and drops the block being built. Answers the transactions that are no
+    /// longer on the chain, oldest first.
+    ///
+    /// Views of the chain before keep their table of hashes, so that they go on answering as they did.
+    pub fn unwind(&mut self, number: u64) -> Result<Vec<Arc<Transaction>>, ChainError> {
+        let Some(gone) = self.sealed.truncate(number)? else { return Err(ChainError::NotOnChain { number }) };
+        let mut transactions = Vec::new();
+        for block in &gone {
+            self.total_difficulty = self.total_difficulty.saturating_sub(block.block.header.difficulty);
+            transactions.extend(block.block.transactions.iter().cloned());
+        }
+        if let Some(open) = self.open.take() {
+            transactions.extend(open.recorded.iter().flat_map(|one| &one.step.transactions).cloned());
+        }
+        self.lookup = Arc::new(self.lookup.up_to(number));
+        self.finality.unwound(number);
+        self.forgotten = self.forgotten.min(number + 1);
+        Ok(transactions)
+    }
+
+    /// Applies a recorded unwind.
+    pub fn replay_unwind(&mut self, number: u64, hash: B256) -> Result<(), ChainError> {
+        self.unwind(number)?;
+        let found = self.latest().block.hash;
+        if found == hash {
+            Ok(())
+        } else {
+            Err(ChainError::SealMismatch { number, recorded: hash, computed: found })
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What may be asked of the writer from any thread, beside transactions.
+//!
+//! ```text
+//!   Node::control -> lock of the Sequencer -> Draft -> append (durable) -> view (published) -> answer
+//! ```
+//!
+//! The caller's thread does the work under the writer's lock, so an answer always comes after the change is durable and
+//! shown, and it makes no difference whether a thread ticks the node or its owner does.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use foreseal_builder::BuildError;
+use foreseal_journal::JournalError;
+use foreseal_state::StateError;
+use parking_lot::Mutex;
+
+use crate::{ChainError, Phase, ProductionError, Slot, sequencer::Sequencer, shared::Shared};
+
+mod finality;
+mod mine;
+mod overrides;
+mod rebuild;
+mod reorg;
+pub(crate) mod snapshots;
+mod time;
+
+/// Why something asked of the writer was not done. The chain is as it was, but for [`Self::Failed`].
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    #[error("the node is starting: its journal is being replayed")]
+    Starting,
+    #[error("production stopped: {0}")]
+    Stopped(String),
+    #[error("this node produces no blocks")]
+    NotProducing,
+    #[error("only development chains allow this")]
+    NotDevelopment,
+    #[error("block {0} is not on the chain")]
+    NoSuchBlock(u64),
+    #[error("block {number} is below the finalized block {finalized}")]
+    Finalized { number: u64, finalized: u64 },
+    #[error("Timestamp error: {timestamp} is not after the previous block's timestamp {previous}")]
+    Timestamp { timestamp: u64, previous: u64 },
+    #[error("the clock cannot show {0}")]
+    Clock(u64),
+    #[error("{name} {given} would {wrong}")]
+    Finality { name: &'static str, given: u64, wrong: &'static str },
+    #[error("at most {max} {what} are allowed")]
+    TooMany { what: &'static str, max: u64 },
+    #[error("refused: {0}")]
+    Refused(String),
+    #[error(transparent)]
+    Failed(ProductionError),
+}
+
+impl From<BuildError> for ControlError {
+    fn from(error: BuildError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<ChainError> for ControlError {
+    fn from(error: ChainError) -> Self {
+        match error {
+            ChainError::NotOnChain { number } => Self::NoSuchBlock(number),
+            error => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+impl From<StateError> for ControlError {
+    fn from(error: StateError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<ProductionError> for ControlError {
+    fn from(error: ProductionError) -> Self {
+        match error {
+            // Refused before anything was written.
+            ProductionError::Journal(error @ JournalError::TooLarge { .. }) => {
+                Self::Refused(error.to_string())
+            }
+            error => Self::Failed(error),
+        }
+    }
+}
+
+/// Where the sequencer of a node is found.
+#[derive(Default)]
+pub(crate) struct Control(Mutex<Option<Arc<Mutex<Sequencer>>>>);
+
+impl Control {
+    pub(crate) fn open(&self, sequencer: Arc<Mutex<Sequencer>>) {
+        *self.0.lock() = Some(sequencer);
+    }
+
+    /// Nothing more is taken; what runs ends first.
+    pub(crate) fn close(&self) {
+        let sequencer = self.0.lock().take();
+        if let Some(sequencer) = sequencer {
+            let _ended = sequencer.lock();
+        }
+    }
+
+    pub(crate) fn run<T>(
+        &self,
+        shared: &Shared,
+        act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
+        let Some(sequencer) = self.0.lock().clone() else {
+            return Err(match shared.phase() {
+                Phase::Replaying { .. } => ControlError::Starting,
+                Phase::Failed(reason) => ControlError::Stopped(reason),
+                Phase::Producing | Phase::Serving | Phase::Stopped => {
+                    ControlError::Stopped("the node is stopped".to_owned())
+                }
+            });
+        };
+        let mut sequencer = sequencer.lock();
+        if let Some(reason) = sequencer.halted.clone().or_else(|| shared.failure()) {
+            return Err(ControlError::Stopped(reason));
+        }
+        // What broke off in the middle may have written what the chain does not hold.
+        let done = catch_unwind(AssertUnwindSafe(|| act(&mut sequencer))).unwrap_or_else(|_| {
+            Err(ControlError::Failed(ProductionError::Halted("internal error in the writer".to_owned())))
+        });
+        if let Err(ControlError::Failed(error)) = &done {
+            sequencer.halted = Some(error.to_string());
+            shared.set_phase(Phase::Failed(error.to_string()));
+        }
+        done
+    }
+}
+
+impl Sequencer {
+    /// Refuses what only a development chain may do.
+    fn developing(&self) -> Result<(), ControlError> {
+        if self.settings.development.is_some() { Ok(()) } else { Err(ControlError::NotDevelopment) }
+    }
+
+    /// The slot of the block being built, on a node that builds blocks.
+    fn producing(&self) -> Result<Slot, ControlError> {
+        self.slot.ok_or(ControlError::NotProducing)
+    }
+}

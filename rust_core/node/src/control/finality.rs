@@ -1,0 +1,35 @@
+//! Which blocks are safe and finalized, set from outside.
+
+use crate::{ControlError, Finality, draft::Draft, sequencer::Sequencer};
+
+impl Sequencer {
+    /// Sets the numbers of the safe and of the finalized block; what is `None` stays. From then on they follow `latest`
+    /// no more.
+    ///
+    /// # Errors
+    /// Neither goes back, and finalized <= safe <= latest.
+    pub fn set_finality(&mut self, safe: Option<u64>, finalized: Option<u64>) -> Result<(), ControlError> {
+        let now = self.chain.finality();
+        let next = Finality {
+            safe: safe.unwrap_or(now.safe),
+            finalized: finalized.unwrap_or(now.finalized),
+            trails: false,
+        };
+        let refused = |name, given, wrong| Err(ControlError::Finality { name, given, wrong });
+        if next.safe < now.safe {
+            return refused("safe", next.safe, "go back");
+        }
+        if next.finalized < now.finalized {
+            return refused("finalized", next.finalized, "go back");
+        }
+        if next.safe > self.chain.latest().number() {
+            return refused("safe", next.safe, "pass the latest block");
+        }
+        if next.finalized > next.safe {
+            return refused("finalized", next.finalized, "pass the safe block");
+        }
+        let mut draft = Draft::of(&self.chain);
+        draft.set_finality(next);
+        Ok(self.commit(draft, self.slot)?)
+    }
+}

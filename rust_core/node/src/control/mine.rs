@@ -1,0 +1,88 @@
+//! Blocks on demand.
+
+use alloy_primitives::Address;
+
+use crate::{ControlError, Mining, Slot, draft::Draft, sequencer::Sequencer};
+
+impl Sequencer {
+    /// Seals the block being built, with what the pool has for it, and so on until `blocks` are sealed. A block is sealed
+    /// at its timestamp: the clock moves there if that is still to come.
+    ///
+    /// With an `interval` (seconds) each block's timestamp is that much later than the one before it, or for the first
+    /// than the clock.
+    pub fn mine(&mut self, blocks: u64, interval: Option<u64>) -> Result<(), ControlError> {
+        self.developing()?;
+        self.producing()?;
+        let max = self.settings.development.map_or(0, |development| development.mined);
+        if blocks > max {
+            return Err(ControlError::TooMany { what: "blocks at a time", max });
+        }
+        if let Some(interval) = interval.filter(|_| blocks > 0) {
+            let previous = self.chain.latest().block.header.timestamp;
+            let from = self.now().unix.as_secs().max(previous);
+            self.set_next_timestamp(from.saturating_add(interval.max(1)))?;
+        }
+        for done in 1..=blocks {
+            if self.shared.stopping() {
+                return Err(ControlError::Stopped("the node is stopped".to_owned()));
+            }
+            self.step(&mut || true)?;
+            self.seal_now(interval.filter(|_| done < blocks))?;
+        }
+        Ok(())
+    }
+
+    /// Seals the block being built; the next one's timestamp is `interval` seconds later if one is given.
+    pub(super) fn seal_now(&mut self, interval: Option<u64>) -> Result<(), ControlError> {
+        let mut draft = Draft::of(&self.chain);
+        draft.seal()?;
+        let slot = self.slot_after(&mut draft, interval)?;
+        let opening = self.opening(slot.timestamp);
+        draft.open(&opening)?;
+        Ok(self.commit(draft, slot)?)
+    }
+
+    /// The slot of the block after the newest sealed one of `draft`, whose timestamp the clock reaches by now.
+    fn slot_after(&self, draft: &mut Draft, interval: Option<u64>) -> Result<Slot, ControlError> {
+        let sealed = draft.chain.latest().block.header.timestamp;
+        let clock = self.shared.clock.now();
+        if clock.shifted(draft.chain.clock_offset()).unix.as_secs() < sealed {
+            let offset = self.offset_to(sealed)?;
+            draft.set_clock(offset);
+        }
+        let now = clock.shifted(draft.chain.clock_offset());
+        Ok(match interval {
+            Some(seconds) => Slot::of(now, sealed.saturating_add(seconds.max(1)), self.mining.block_time()),
+            None => self.next_slot(&draft.chain, now),
+        })
+    }
+
+    /// What ends blocks from now on. The block being built goes on under it.
+    pub fn set_mining(&mut self, mining: Mining) -> Result<(), ControlError> {
+        self.developing()?;
+        let slot = self.producing()?;
+        self.mining = mining;
+        self.slot = Some(Slot::of(self.now(), slot.timestamp, mining.block_time()));
+        Ok(())
+    }
+
+    /// What ends blocks.
+    pub fn mining(&self) -> Mining {
+        self.mining
+    }
+
+    /// Who gets the tips from the block being built on.
+    pub fn set_beneficiary(&mut self, address: Address) -> Result<(), ControlError> {
+        self.developing()?;
+        let slot = self.producing()?;
+        self.settings.production.beneficiary = address;
+        self.rebuild(Draft::of(&self.chain), slot, |_| {})
+    }
+
+    /// The base fee (wei per gas) of the block being built.
+    pub fn set_base_fee(&mut self, base_fee: u64) -> Result<(), ControlError> {
+        self.developing()?;
+        let slot = self.producing()?;
+        self.rebuild(Draft::of(&self.chain), slot, |opening| opening.base_fee = Some(base_fee))
+    }
+}

@@ -1,0 +1,22 @@
+//! State that is written without a transaction.
+
+use foreseal_types::Override;
+
+use crate::{ControlError, Mining, draft::Draft, sequencer::Sequencer};
+
+impl Sequencer {
+    /// Writes into the state of the block being built. It is a step of its own: header and roots are those of the state
+    /// as written, and followers apply it like any other step. What changes nothing makes no step.
+    pub fn write(&mut self, change: &Override) -> Result<(), ControlError> {
+        self.developing()?;
+        let slot = self.producing()?;
+        let mut draft = Draft::of(&self.chain);
+        let Some(diff) = draft.write(change)? else { return Ok(()) };
+        self.commit(draft, slot)?;
+        self.shared.pool.on_step(&[], &diff);
+        if self.mining == Mining::Automatic {
+            self.seal_now(None)?;
+        }
+        Ok(())
+    }
+}

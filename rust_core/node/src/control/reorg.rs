@@ -1,0 +1,65 @@
+//! Going back, and going another way.
+
+use std::sync::Arc;
+
+use foreseal_types::Transaction;
+
+use crate::{ControlError, draft::Draft, sequencer::Sequencer};
+
+impl Sequencer {
+    /// Makes sealed block `number` the newest one. The transactions after it return to the pool, those of the block being
+    /// built too.
+    ///
+    /// # Errors
+    /// Below the finalized block only a development chain goes back.
+    pub fn unwind(&mut self, number: u64) -> Result<(), ControlError> {
+        let mut draft = self.unwound(number)?;
+        if self.slot.is_none() {
+            return Ok(self.commit(draft, None)?);
+        }
+        let slot = self.next_slot(&draft.chain, self.now());
+        let opening = self.opening(slot.timestamp);
+        draft.open(&opening)?;
+        self.commit(draft, slot)?;
+        self.step(&mut || true)?;
+        Ok(())
+    }
+
+    /// Replaces the newest `blocks.len()` sealed blocks by as many others, in one change; each holds the transactions
+    /// given for it that can run there. What the old ones and the block being built held returns to the pool.
+    pub fn reorg(&mut self, blocks: &[Vec<Arc<Transaction>>]) -> Result<(), ControlError> {
+        self.developing()?;
+        self.producing()?;
+        let latest = self.chain.latest().number();
+        let depth = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
+        let common = latest.checked_sub(depth).ok_or(ControlError::NoSuchBlock(depth))?;
+        if depth == 0 {
+            return Ok(());
+        }
+        let mut draft = self.unwound(common)?;
+        for transactions in blocks {
+            // As far apart as blocks are, so that the new head is about as old as the one it replaces.
+            let parent = draft.chain.latest().block.header.timestamp;
+            let opening = self.opening(parent.saturating_add(self.mining.block_time()));
+            draft.open(&opening)?;
+            draft.include(transactions)?;
+            draft.seal()?;
+        }
+        let slot = self.next_slot(&draft.chain, self.now());
+        let opening = self.opening(slot.timestamp);
+        draft.open(&opening)?;
+        self.commit(draft, slot)?;
+        self.step(&mut || true)?;
+        Ok(())
+    }
+
+    fn unwound(&mut self, number: u64) -> Result<Draft, ControlError> {
+        let finalized = self.chain.finality().finalized;
+        if number < finalized && self.settings.development.is_none() {
+            return Err(ControlError::Finalized { number, finalized });
+        }
+        let mut draft = Draft::of(&self.chain);
+        draft.unwind(number)?;
+        Ok(draft)
+    }
+}

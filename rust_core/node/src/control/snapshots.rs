@@ -1,0 +1,98 @@
+//! Positions of a development chain to go back to.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_pool::PoolSnapshot;
+use foreseal_state::BlockHashes;
+use imbl::Vector;
+
+use crate::{ControlError, Finality, Slot, chain::Recorded, draft::Draft, sequencer::Sequencer};
+
+/// What is kept for whoever wants to go back, by number. Numbers are never given twice.
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    next: u64,
+    kept: BTreeMap<u64, Snapshot>,
+}
+
+/// A step of the chain, and what is not on the chain at that moment.
+struct Snapshot {
+    latest: (u64, B256),
+    /// Of the block being built.
+    steps: Vector<Recorded>,
+    finality: Finality,
+    /// By the chain's clock.
+    time: Duration,
+    pool: PoolSnapshot,
+}
+
+impl Sequencer {
+    /// Keeps this position: the step, the pool and the time. Answers its number.
+    pub fn snapshot(&mut self) -> Result<u64, ControlError> {
+        self.developing()?;
+        self.producing()?;
+        let max = self.settings.development.map_or(0, |development| development.snapshots);
+        if u64::try_from(self.snapshots.kept.len()).is_ok_and(|kept| kept >= max) {
+            return Err(ControlError::TooMany { what: "snapshots", max });
+        }
+        let latest = self.chain.latest();
+        let snapshot = Snapshot {
+            latest: (latest.number(), latest.block.hash),
+            steps: self.chain.open_steps(),
+            finality: self.chain.finality(),
+            time: self.now().unix,
+            pool: self.shared.pool.snapshot(),
+        };
+        let number = self.snapshots.next;
+        self.snapshots.next += 1;
+        self.snapshots.kept.insert(number, snapshot);
+        Ok(number)
+    }
+
+    /// Goes back to the position kept under `number`, which goes, as do those kept after it. `false` if there is none, or
+    /// if the chain has gone another way before it.
+    ///
+    /// Chain, pool and clock are what they were; the transactions since then are gone.
+    pub fn revert(&mut self, number: u64) -> Result<bool, ControlError> {
+        self.developing()?;
+        self.producing()?;
+        let Some(snapshot) = self.snapshots.take(number) else { return Ok(false) };
+        let (latest, hash) = snapshot.latest;
+        if latest > self.chain.latest().number() || self.chain.hashes().block_hash(latest)? != Some(hash) {
+            return Ok(false);
+        }
+        let time = i64::try_from(snapshot.time.as_millis()).unwrap_or(i64::MAX);
+        let wall = i64::try_from(self.shared.clock.now().unix.as_millis()).unwrap_or(i64::MAX);
+        let mut draft = Draft::of(&self.chain);
+        if !self.is_at(&snapshot) {
+            draft.unwind(latest)?;
+            for step in &snapshot.steps {
+                draft.repeat(step)?;
+            }
+        }
+        draft.set_finality(snapshot.finality);
+        draft.set_clock(time.saturating_sub(wall));
+        self.restore(draft, &snapshot.pool)?;
+        let timestamp = self.chain.open_block().map_or(0, |open| open.header().timestamp);
+        self.slot = Some(Slot::of(self.now(), timestamp, self.mining.block_time()));
+        Ok(true)
+    }
+
+    fn is_at(&self, snapshot: &Snapshot) -> bool {
+        let now = self.chain.open_block().map(|open| (open.index(), open.hash()));
+        let then = snapshot.steps.last().map(|last| (last.step.index, last.step.hash));
+        self.chain.latest().block.hash == snapshot.latest.1 && now == then
+    }
+}
+
+impl Snapshots {
+    /// Takes the snapshot with this number, and forgets those after it.
+    fn take(&mut self, number: u64) -> Option<Snapshot> {
+        if !self.kept.contains_key(&number) {
+            return None;
+        }
+        let mut from = self.kept.split_off(&number);
+        from.remove(&number)
+    }
+}

@@ -1,0 +1,62 @@
+//! The clock of a development chain.
+
+use crate::{ControlError, Slot, draft::Draft, sequencer::Sequencer};
+
+impl Sequencer {
+    /// Moves the clock on, and with it the block being built. Answers how many seconds the clock is ahead of the wall
+    /// clock by now.
+    pub fn increase_time(&mut self, seconds: u64) -> Result<i64, ControlError> {
+        let by = millis(seconds)?;
+        let offset = self.chain.clock_offset().checked_add(by).ok_or(ControlError::Clock(seconds))?;
+        self.retime(offset)?;
+        Ok(offset / 1000)
+    }
+
+    /// Sets the clock to `unix` seconds. Answers by how many seconds that is later than it was; 0 if it is earlier.
+    pub fn set_time(&mut self, unix: u64) -> Result<u64, ControlError> {
+        let before = self.now().unix.as_secs();
+        self.retime(self.offset_to(unix)?)?;
+        Ok(unix.saturating_sub(before))
+    }
+
+    /// The block being built gets exactly this timestamp (Unix seconds). It is due a whole block time from now, and then
+    /// the clock shows that time.
+    pub fn set_next_timestamp(&mut self, timestamp: u64) -> Result<(), ControlError> {
+        self.developing()?;
+        self.producing()?;
+        let previous = self.chain.latest().block.header.timestamp;
+        if timestamp <= previous {
+            return Err(ControlError::Timestamp { timestamp, previous });
+        }
+        let offset = self.offset_to(timestamp.saturating_sub(self.mining.block_time()))?;
+        let mut draft = Draft::of(&self.chain);
+        draft.set_clock(offset);
+        let now = self.shared.clock.now().shifted(offset);
+        self.rebuild(draft, Slot::of(now, timestamp, self.mining.block_time()), |_| {})
+    }
+
+    /// The offset with which the clock shows `unix` seconds now.
+    pub(super) fn offset_to(&self, unix: u64) -> Result<i64, ControlError> {
+        let now = i64::try_from(self.shared.clock.now().unix.as_millis()).unwrap_or(i64::MAX);
+        millis(unix)?.checked_sub(now).ok_or(ControlError::Clock(unix))
+    }
+
+    fn retime(&mut self, offset: i64) -> Result<(), ControlError> {
+        self.developing()?;
+        self.producing()?;
+        let mut draft = Draft::of(&self.chain);
+        draft.set_clock(offset);
+        let slot = self.next_slot(&self.chain, self.shared.clock.now().shifted(offset));
+        let timestamp = self.chain.open_block().map(|open| open.header().timestamp);
+        if timestamp == Some(slot.timestamp) {
+            return Ok(self.commit(draft, slot)?);
+        }
+        self.rebuild(draft, slot, |_| {})
+    }
+}
+
+/// Milliseconds of a time in seconds. No block may be so late that the clock could not follow it.
+fn millis(seconds: u64) -> Result<i64, ControlError> {
+    let millis = i64::try_from(seconds).ok().and_then(|seconds| seconds.checked_mul(1000));
+    millis.ok_or(ControlError::Clock(seconds))
+}

@@ -1,0 +1,142 @@
+//! Changes of the chain that are put together: one append, one swap.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_builder::{BuildError, OpenBlock, Opening};
+use foreseal_evm::Rejected;
+use foreseal_journal::Record;
+use foreseal_state::{State, StateError, StateReader};
+use foreseal_types::{
+    Account, AccountDiff, Change, ChangedAccount, Flashblock, NewCode, Override, StateDiff, Transaction,
+    keccak,
+};
+
+use crate::{Chain, ChainError, Finality, chain::Recorded};
+
+/// A chain that differs from the one that readers see by `records`. Nothing is durable yet, and dropping it undoes it.
+pub(crate) struct Draft {
+    pub chain: Chain,
+    pub records: Vec<Record>,
+    /// Transactions that the chain before held and this one does not, oldest first; `None` if it never went back.
+    pub returning: Option<Vec<Arc<Transaction>>>,
+}
+
+impl Draft {
+    pub fn of(chain: &Chain) -> Self {
+        Self { chain: chain.clone(), records: Vec::new(), returning: None }
+    }
+
+    /// Seals the block being built as it stands.
+    pub fn seal(&mut self) -> Result<(), ChainError> {
+        self.chain = self.chain.sealed()?;
+        let sealed = self.chain.latest();
+        self.records.push(Record::Seal { number: sealed.number(), hash: sealed.block.hash });
+        Ok(())
+    }
+
+    /// Opens the next block.
+    pub fn open(&mut self, opening: &Opening) -> Result<(), BuildError> {
+        let (block, step) = self.chain.prepare_open(opening)?;
+        let step = Arc::new(step);
+        self.records.extend(opening_records(&step));
+        self.chain.opened(block, step);
+        Ok(())
+    }
+
+    /// Goes back to sealed block `number`, with no block being built.
+    pub fn unwind(&mut self, number: u64) -> Result<(), ChainError> {
+        let gone = self.chain.unwind(number)?;
+        self.records.push(Record::Unwind { number, hash: self.chain.latest().block.hash });
+        self.returning.get_or_insert_default().extend(gone);
+        Ok(())
+    }
+
+    /// Sets the milliseconds that the chain's clock is ahead of the wall clock.
+    pub fn set_clock(&mut self, offset: i64) {
+        if self.chain.clock_offset() != offset {
+            self.chain.set_clock_offset(offset);
+            self.records.push(Record::Clock { offset });
+        }
+    }
+
+    /// Sets which blocks are safe and finalized.
+    pub fn set_finality(&mut self, finality: Finality) {
+        if self.chain.finality() != finality {
+            let Finality { safe, finalized, trails } = finality;
+            self.chain.set_finality(finality);
+            self.records.push(Record::Finality { safe, finalized, trails });
+        }
+    }
+
+    /// Adds a step of these transactions, in this order; those that cannot run now are answered.
+    pub fn include(
+        &mut self,
+        transactions: &[Arc<Transaction>],
+    ) -> Result<Vec<(B256, Rejected)>, BuildError> {
+        let stepped = self.open_block().include(transactions, self.chain.hashes())?;
+        if let Some((block, step)) = stepped.step {
+            let step = Arc::new(step);
+            self.records.push(Record::Step(step.clone()));
+            self.chain.stepped(block, Recorded { step, change: None });
+        }
+        Ok(stepped.rejected)
+    }
+
+    /// Adds a step that holds what a development helper writes. The diff; `None` when it changes nothing.
+    pub fn write(&mut self, change: &Override) -> Result<Option<Arc<StateDiff>>, BuildError> {
+        let diff = diff_of(self.open_block().base(), change).map_err(foreseal_evm::ExecutionError::from)?;
+        let Some((block, step)) = self.open_block().overridden(diff, self.chain.hashes())? else {
+            return Ok(None);
+        };
+        let (diff, step) = (step.diff.clone(), Arc::new(step));
+        self.records.push(Record::Override { change: change.clone(), step: step.clone() });
+        self.chain.stepped(block, Recorded { step, change: Some(change.clone()) });
+        Ok(Some(diff))
+    }
+
+    /// Adds a step that was recorded before, on the block that it was made on.
+    pub fn repeat(&mut self, recorded: &Recorded) -> Result<(), ChainError> {
+        self.chain.replay_step(&recorded.step, recorded.change.as_ref())?;
+        match &recorded.change {
+            Some(change) => {
+                let (change, step) = (change.clone(), recorded.step.clone());
+                self.records.push(Record::Override { change, step });
+            }
+            None if recorded.step.index == 0 => self.records.extend(opening_records(&recorded.step)),
+            None => self.records.push(Record::Step(recorded.step.clone())),
+        }
+        Ok(())
+    }
+
+    fn open_block(&self) -> &OpenBlock {
+        self.chain.open_block().expect("called with an open block")
+    }
+}
+
+/// A newly opened block, as the journal keeps it: its header, then its step 0.
+pub(crate) fn opening_records(step: &Arc<Flashblock>) -> [Record; 2] {
+    [Record::Open { header: Box::new(step.header.clone()) }, Record::Step(step.clone())]
+}
+
+/// What `one` changes in `state`, in absolute values.
+fn diff_of(state: &State, one: &Override) -> Result<StateDiff, StateError> {
+    let address = one.address;
+    let mut account = state.account(&address)?.unwrap_or_default();
+    let (mut storage, mut codes) = (Vec::new(), Vec::new());
+    match &one.change {
+        Change::Balance(wei) => account.balance = *wei,
+        Change::Nonce(nonce) => account.nonce = *nonce,
+        Change::Code(code) if code.is_empty() => account.code_hash = Account::default().code_hash,
+        Change::Code(code) => {
+            account.code_hash = keccak(code);
+            codes.push(NewCode { hash: account.code_hash, code: code.clone() });
+        }
+        Change::Slot { slot, value } => storage.push((*slot, *value)),
+    }
+    let stores = storage.iter().any(|(_, value)| !value.is_zero()) || state.has_storage(&address)?;
+    // An account of nothing does not exist (EIP-161).
+    let account = (stores || !account.is_empty()).then_some(account);
+    let diff = AccountDiff { account, wiped: false, storage };
+    Ok(StateDiff { accounts: vec![ChangedAccount { address, diff }], codes })
+}

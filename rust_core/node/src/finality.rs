@@ -1,0 +1,74 @@
+//! Which blocks are safe and which are finalized.
+
+/// How far `safe` and `finalized` trail `latest`, in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalityDepth {
+    pub safe: u64,
+    pub finalized: u64,
+}
+
+impl Default for FinalityDepth {
+    fn default() -> Self {
+        Self { safe: 32, finalized: 64 }
+    }
+}
+
+/// Numbers of the safe and of the finalized block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finality {
+    pub safe: u64,
+    pub finalized: u64,
+    /// Whether they follow `latest` by their depth. Ends for good when somebody sets them.
+    pub trails: bool,
+}
+
+impl Default for Finality {
+    /// Of genesis.
+    fn default() -> Self {
+        Self { safe: 0, finalized: 0, trails: true }
+    }
+}
+
+impl Finality {
+    /// Block `latest` was sealed.
+    pub(crate) fn follow(&mut self, latest: u64, depth: FinalityDepth) {
+        if self.trails {
+            self.safe = self.safe.max(latest.saturating_sub(depth.safe));
+            self.finalized = self.finalized.max(latest.saturating_sub(depth.finalized));
+        }
+    }
+
+    /// The chain went back to block `latest`: neither may pass it.
+    pub(crate) fn unwound(&mut self, latest: u64) {
+        self.safe = self.safe.min(latest);
+        self.finalized = self.finalized.min(latest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_follow_by_their_depth_until_they_are_set() {
+        let depth = FinalityDepth { safe: 2, finalized: 5 };
+        let mut finality = Finality::default();
+        let mut after = |latest| {
+            finality.follow(latest, depth);
+            (finality.safe, finality.finalized)
+        };
+        assert_eq!([1, 2, 3, 6].map(&mut after), [(0, 0), (0, 0), (1, 0), (4, 1)]);
+        finality.trails = false;
+        finality.follow(100, depth);
+        assert_eq!((finality.safe, finality.finalized), (4, 1));
+    }
+
+    #[test]
+    fn neither_passes_the_head_that_the_chain_goes_back_to() {
+        let mut finality = Finality { safe: 8, finalized: 3, trails: true };
+        finality.unwound(5);
+        assert_eq!((finality.safe, finality.finalized), (5, 3));
+        finality.follow(6, FinalityDepth { safe: 4, finalized: 4 });
+        assert_eq!((finality.safe, finality.finalized), (5, 3), "what was reached is not given up");
+    }
+}

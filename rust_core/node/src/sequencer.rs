@@ -1,0 +1,307 @@
+//! The single writer: ticks that seal, open and step.
+//!
+//! ```text
+//!   tick:  slot ended?  -> append [seal N, open N+1] -> publish   (one swap: pending never misses)
+//!          pool has work -> execute -> append [step] -> publish -> take it from the pool
+//!          always        -> renew the freshness
+//! ```
+//!
+//! Nothing is published before its append is durable. A failed append ends production for good. Everything else that
+//! changes the chain is a [`Draft`], put together in the files of `control` and committed here.
+
+use std::{sync::Arc, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_builder::{BuildError, Opening};
+use foreseal_evm::Rejected;
+use foreseal_journal::{Journal, JournalError, Record};
+use foreseal_pool::{DropReason, PoolSnapshot};
+use foreseal_state::StateError;
+use foreseal_types::mutant;
+
+use crate::{
+    Chain, ChainError, Mining, Now, Phase, Settings, Slot, View, chain::Recorded,
+    control::snapshots::Snapshots, draft::Draft, shared::Shared,
+};
+
+/// Why production ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ProductionError {
+    #[error("the journal could not be written, so nothing more is promised: {0}")]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// An earlier call broke off in the middle of a change.
+    #[error("{0}")]
+    Halted(String),
+}
+
+/// Source of `mixHash` values.
+pub type Randomness = Box<dyn FnMut() -> B256 + Send>;
+
+/// The owner of chain and journal. Whoever holds its lock is the writer of the moment: the thread that ticks, or one that
+/// asked for something by [`Node::control`](crate::Node::control).
+pub struct Sequencer {
+    pub(crate) chain: Chain,
+    journal: Journal,
+    /// Of the block being built; `None` on a node that only serves.
+    pub(crate) slot: Option<Slot>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) settings: Settings,
+    pub(crate) mining: Mining,
+    random: Randomness,
+    pub(crate) snapshots: Snapshots,
+    /// Why nothing more can be written.
+    pub(crate) halted: Option<String>,
+}
+
+impl Sequencer {
+    /// Takes over a replayed chain and shows it: goes on with its open block, or opens the next one if it produces.
+    pub(crate) fn start(
+        chain: Chain,
+        journal: Journal,
+        shared: Arc<Shared>,
+        settings: Settings,
+        random: Randomness,
+    ) -> Result<Self, ProductionError> {
+        let mining = Mining::Interval { seconds: settings.production.block_time };
+        let snapshots = Snapshots::default();
+        let mut sequencer =
+            Self { chain, journal, slot: None, shared, settings, mining, random, snapshots, halted: None };
+        if sequencer.settings.produce {
+            sequencer.begin()?;
+        }
+        sequencer.publish(sequencer.view()?);
+        Ok(sequencer)
+    }
+
+    fn begin(&mut self) -> Result<(), ProductionError> {
+        let now = self.now();
+        self.shared.tick(now.monotonic);
+        if let Some(open) = self.chain.open_block() {
+            self.slot = Some(Slot::of(now, open.header().timestamp, self.mining.block_time()));
+            return Ok(());
+        }
+        let slot = self.next_slot(&self.chain, now);
+        let opening = self.opening(slot.timestamp);
+        let mut draft = Draft::of(&self.chain);
+        draft.open(&opening)?;
+        if let Err(error) = self.journal.append(&draft.records) {
+            // Nothing of that block is shown; reads of what is sealed go on over an empty one that promises nothing.
+            let idle = Opening { mix_hash: B256::ZERO, ..opening };
+            self.publish(self.chain.idle_view(&idle)?);
+            return Err(error.into());
+        }
+        self.adopt(draft.chain);
+        self.slot = Some(slot);
+        Ok(())
+    }
+
+    /// The chain's clock: the wall clock, set off on development chains.
+    pub(crate) fn now(&self) -> Now {
+        self.shared.clock.now().shifted(self.chain.clock_offset())
+    }
+
+    /// The slot of the block after the newest sealed one of `chain`, which may be a draft's.
+    pub(crate) fn next_slot(&self, chain: &Chain, now: Now) -> Slot {
+        Slot::at(now, chain.latest().block.header.timestamp, self.mining.block_time())
+    }
+
+    /// The choices for a block with this timestamp.
+    pub(crate) fn opening(&mut self, timestamp: u64) -> Opening {
+        let production = &self.settings.production;
+        Opening {
+            merged: true,
+            timestamp,
+            mix_hash: (self.random)(),
+            beneficiary: production.beneficiary,
+            gas_limit: production.gas_limit.unwrap_or(self.chain.spec().genesis().gas_limit),
+            extra_data: production.extra_data.clone(),
+            base_fee: None,
+        }
+    }
+
+    /// Monotonic time at which the block being built is due; `None` when no time makes it so.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        self.slot.filter(|_| self.mining.is_timed()).map(|slot| slot.due)
+    }
+
+    /// As [`Producer::tick`](crate::Producer::tick). A node that only serves does nothing.
+    pub(crate) fn tick(
+        &mut self,
+        now: Now,
+        keep_going: &mut dyn FnMut() -> bool,
+    ) -> Result<(), ProductionError> {
+        let done = self.try_tick(now, keep_going);
+        if let Err(error) = &done {
+            self.shared.set_phase(Phase::Failed(error.to_string()));
+        }
+        done
+    }
+
+    fn try_tick(&mut self, now: Now, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
+        if let Some(reason) = &self.halted {
+            return Err(ProductionError::Halted(reason.clone()));
+        }
+        let Some(slot) = self.slot else { return Ok(()) };
+        if self.mining.is_timed() && slot.ended(now) {
+            self.seal(now.shifted(self.chain.clock_offset()))?;
+        }
+        let stepped = self.step(keep_going)?;
+        if stepped && self.mining == Mining::Automatic {
+            self.seal(now.shifted(self.chain.clock_offset()))?;
+        }
+        self.shared.tick(now.monotonic);
+        Ok(())
+    }
+
+    /// Seals the block as it stands and opens the next: one append, one swap. `now` is by the chain's clock.
+    fn seal(&mut self, now: Now) -> Result<(), ProductionError> {
+        let mut draft = Draft::of(&self.chain);
+        draft.seal()?;
+        let slot = self.next_slot(&draft.chain, now);
+        let opening = self.opening(slot.timestamp);
+        draft.open(&opening)?;
+        self.commit(draft, slot)
+    }
+
+    /// Makes a draft durable and shows it. `slot` is that of the block it builds.
+    pub(crate) fn commit(
+        &mut self,
+        draft: Draft,
+        slot: impl Into<Option<Slot>>,
+    ) -> Result<(), ProductionError> {
+        self.append(&draft)?;
+        self.adopt(draft.chain);
+        self.slot = slot.into();
+        let view = Arc::new(self.view()?);
+        // Before the view that no longer has them: a transaction is never in neither.
+        if let Some(returning) = draft.returning {
+            self.shared.pool.reinsert(&returning, || view.clone())?;
+        }
+        self.shared.publish(view);
+        self.tell_fees();
+        Ok(())
+    }
+
+    /// As [`Self::commit`], but the pool becomes what it was when `pool` was taken.
+    pub(crate) fn restore(&mut self, draft: Draft, pool: &PoolSnapshot) -> Result<(), ProductionError> {
+        self.append(&draft)?;
+        self.adopt(draft.chain);
+        self.shared.pool.reset(pool);
+        self.publish(self.view()?);
+        self.tell_fees();
+        Ok(())
+    }
+
+    fn append(&mut self, draft: &Draft) -> Result<(), ProductionError> {
+        if !draft.records.is_empty() {
+            self.journal.append(&draft.records)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the pool the fees of the block being built.
+    fn tell_fees(&self) {
+        if let Some(open) = self.chain.open_block() {
+            let (base_fee, blob_base_fee) = self.chain.spec().fees_of(open.header());
+            self.shared.pool.on_fees(base_fee, blob_base_fee);
+        }
+    }
+
+    fn adopt(&mut self, chain: Chain) {
+        self.chain = chain;
+        self.chain.settle();
+    }
+
+    /// Takes what the pool has into a step; whether there was something.
+    pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
+        let open = self.chain.open_block().expect("a node that produces always has an open block");
+        let (base_fee, blob_fee) = self.chain.spec().fees_of(open.header());
+        let mut best = self.shared.pool.best(base_fee, blob_fee);
+        let stepped = open.step(&mut best, self.chain.hashes(), keep_going)?;
+        drop(best);
+        for (hash, reason) in stepped.rejected {
+            self.judge(&hash, &reason);
+        }
+        let Some((block, flashblock)) = stepped.step else { return Ok(false) };
+        let step = Arc::new(flashblock);
+        let recorded = Recorded { step: step.clone(), change: None };
+        if mutant!("unpool-before-publish") {
+            self.shared.pool.on_step(&step.transactions, &step.diff);
+        }
+        if mutant!("publish-before-append") {
+            self.chain.stepped(block.clone(), recorded.clone());
+            self.publish(self.view()?);
+        }
+        self.journal.append(&[Record::Step(step.clone())])?;
+        if !mutant!("publish-before-append") {
+            self.chain.stepped(block, recorded);
+            self.publish(self.view()?);
+        }
+        self.shared.pool.on_step(&step.transactions, &step.diff);
+        Ok(true)
+    }
+
+    /// Drops a refused transaction that no later step could hold; the others wait.
+    fn judge(&self, hash: &B256, reason: &Rejected) {
+        use Rejected as R;
+        let drop_as = match reason {
+            R::NonceTooHigh { .. }
+            | R::InsufficientFunds { .. }
+            | R::BlockGasExceeded { .. }
+            | R::BlobGasExceeded { .. }
+            | R::FeeTooLow { .. }
+            | R::BlobFeeTooLow { .. } => return,
+            R::NonceTooLow { .. } => DropReason::NonceTooLow,
+            R::NonceOverflow
+            | R::GasCapExceeded { .. }
+            | R::IntrinsicGas { .. }
+            | R::TipAboveFee
+            | R::SenderHasCode
+            | R::InitCodeTooLarge
+            | R::ChainId
+            | R::SignatureForm
+            | R::UnsupportedType(_)
+            | R::DepositLog
+            | R::Other(_) => DropReason::Rejected(reason.to_string()),
+        };
+        self.shared.pool.discard(hash, drop_as);
+    }
+
+    fn publish(&self, view: View) {
+        self.shared.publish(Arc::new(view));
+    }
+
+    /// The chain as readers may see it: the block being built, or on a node that only serves what it could be.
+    pub(crate) fn view(&self) -> Result<View, BuildError> {
+        match self.chain.view() {
+            Some(view) => Ok(view),
+            None => self.chain.idle_view(&self.idle_opening()),
+        }
+    }
+
+    /// What the block after the newest sealed one would be, for a node that does not produce.
+    fn idle_opening(&self) -> Opening {
+        let latest = &self.chain.latest().block.header;
+        let production = &self.settings.production;
+        Opening {
+            merged: self.chain.merged(),
+            timestamp: latest.timestamp.saturating_add(production.block_time),
+            mix_hash: B256::ZERO,
+            beneficiary: production.beneficiary,
+            gas_limit: production.gas_limit.unwrap_or(latest.gas_limit),
+            extra_data: production.extra_data.clone(),
+            base_fee: None,
+        }
+    }
+
+    /// Share of a step's time that may go into taking transactions; the rest is for roots and the sync.
+    pub(crate) fn budget(&self) -> Duration {
+        self.settings.production.step / 2
+    }
+}

@@ -1,0 +1,289 @@
+//! What is asked of the writer beside transactions, on a development chain.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use alloy_primitives::{Address, Bytes, U256};
+use foreseal_journal::RealDisk;
+use foreseal_node::{BlockId, ControlError, Development, FinalityDepth, Mining, Sequencer, Settings, View};
+use foreseal_state::StateReader;
+use foreseal_testkit::{Contract, Fees, Wallet};
+use foreseal_types::{Change, Override};
+use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
+
+fn balance_in(view: &View) -> U256 {
+    view.pending().state.account(&SOMEBODY).unwrap().unwrap_or_default().balance
+}
+
+fn timestamp(view: &View) -> u64 {
+    view.latest().block.header.timestamp
+}
+
+#[test]
+fn blocks_are_mined_on_demand_with_what_is_pooled() {
+    let (datadir, wallets, bench) = start();
+    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.node.control(|writer| writer.mine(3, None)).unwrap();
+    let view = bench.view();
+    assert_eq!(view.latest().number(), 3);
+    assert_eq!(view.transaction(&hash).unwrap().unwrap().0.number(), 1);
+    assert_eq!(timestamp(&view), 1_000_006, "three block times, although no time went by");
+    let bench = restart(&datadir, &wallets, bench);
+    assert_eq!(timestamp(&bench.view()), 1_000_008, "and the clock went along");
+}
+
+#[test]
+fn mined_blocks_are_as_far_apart_as_asked() {
+    let (datadir, wallets, bench) = start();
+    bench.node.control(|writer| writer.mine(1, None)).unwrap();
+    let from = timestamp(&bench.view());
+    bench.node.control(|writer| writer.mine(3, Some(100))).unwrap();
+    let view = bench.view();
+    let times = (1..=4).map(|n| view.sealed(n).unwrap().unwrap().block.header.timestamp).collect::<Vec<_>>();
+    assert_eq!(times, [from, from + 100, from + 200, from + 300]);
+    assert_eq!(view.pending().block.header.timestamp, from + 302);
+    let most = Development::default().mined;
+    let refused = bench.node.control(|writer| writer.mine(most + 1, None)).unwrap_err();
+    assert_eq!(refused.to_string(), format!("at most {most} blocks at a time are allowed"));
+    restart(&datadir, &wallets, bench);
+}
+
+#[test]
+fn an_override_is_a_step_and_sealed_as_it_was_pending() {
+    let (datadir, wallets, mut bench) = start();
+    bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.tick();
+    bench.node.control(|writer| writer.write(&balance(1_000))).unwrap();
+    let written = bench.view();
+    assert_eq!((written.pending_index(), balance_in(&written)), (2, U256::from(1_000)));
+    assert_eq!(written.latest().state.account(&SOMEBODY).unwrap(), None, "what is sealed stays");
+    bench.node.submit(&wallets[0].transfer(1, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.tick();
+    assert_eq!(balance_in(&bench.view()), U256::from(1_007));
+
+    bench.node.control(|writer| writer.write(&balance(1_007))).unwrap();
+    assert_eq!(bench.view().pending_index(), 3, "what changes nothing is no step");
+    bench.node.control(|writer| writer.write(&balance(1_000))).unwrap();
+    bench.node.control(|writer| writer.write(&balance(1_007))).unwrap();
+    let pending = bench.view().pending().clone();
+    assert_eq!((pending.steps.len(), pending.steps[3].hash), (6, pending.steps[5].hash));
+    let places = pending.written.iter().map(|one| (one.step, one.transactions)).collect::<Vec<_>>();
+    assert_eq!(places, [(2, 1), (4, 2), (5, 2)]);
+    bench.seal();
+    let sealed = bench.view().latest().clone();
+    assert_eq!((sealed.block.hash, sealed.steps.len()), (pending.block.hash, 6));
+    let id = BlockId::Hash { hash: pending.block.hash, require_canonical: true };
+    assert_eq!(bench.view().resolve(id).unwrap().steps.len(), 6);
+    restart(&datadir, &wallets, bench);
+}
+
+#[test]
+fn everything_about_an_account_can_be_written() {
+    let (datadir, wallets, bench) = start();
+    let write = |address, change| {
+        bench.node.control(|writer| writer.write(&Override { address, change })).unwrap();
+        bench.view().pending().state.clone()
+    };
+    let code = Bytes::from_static(b"\x60\x00\x60\x00\xf3");
+    let state = write(SOMEBODY, Change::Code(code.clone()));
+    let account = state.account(&SOMEBODY).unwrap().unwrap();
+    assert_eq!(state.code(&account.code_hash).unwrap().original_bytes(), code);
+    let state = write(SOMEBODY, Change::Nonce(9));
+    assert_eq!(state.account(&SOMEBODY).unwrap().unwrap().nonce, 9);
+    let (slot, value) = (U256::MAX, U256::from(5));
+    let state = write(SOMEBODY, Change::Slot { slot, value });
+    assert_eq!(state.storage(&SOMEBODY, &slot).unwrap(), value);
+    let counter = Contract::Counter.address();
+    let state = write(counter, Change::Slot { slot: U256::ZERO, value });
+    assert_eq!(state.storage(&counter, &U256::ZERO).unwrap(), value);
+
+    // Taken back piece by piece, nothing is left: an account of nothing does not exist (EIP-161).
+    write(SOMEBODY, Change::Slot { slot, value: U256::ZERO });
+    write(SOMEBODY, Change::Code(Bytes::new()));
+    let state = write(SOMEBODY, Change::Nonce(0));
+    assert_eq!(state.account(&SOMEBODY).unwrap(), None);
+    let other = Address::repeat_byte(0x78);
+    let before = bench.view().pending_index();
+    write(other, Change::Balance(U256::ZERO));
+    assert_eq!(bench.view().pending_index(), before);
+    restart(&datadir, &wallets, bench);
+}
+
+#[test]
+fn an_override_makes_pooled_transactions_wait_or_go() {
+    let (_datadir, wallets, mut bench) = start();
+    let sender = wallets[0].address;
+    let set = |bench: &Bench, change| {
+        bench.node.control(|writer| writer.write(&Override { address: sender, change })).unwrap();
+    };
+    let submit =
+        |nonce| bench.node.submit(&wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default())).unwrap();
+    let (first, second) = (submit(0), submit(1));
+    set(&bench, Change::Nonce(1));
+    assert!(!bench.node.pool().contains(&first), "its nonce is used");
+    set(&bench, Change::Balance(U256::from(1)));
+    bench.tick();
+    assert!(bench.node.pool().contains(&second), "it waits for funds");
+    set(&bench, Change::Balance(U256::from(10).pow(U256::from(18))));
+    bench.tick();
+    assert!(bench.view().transaction(&second).unwrap().is_some());
+}
+
+#[test]
+fn the_clock_moves_and_the_block_being_built_with_it() {
+    let (datadir, wallets, mut bench) = start();
+    bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.tick();
+    bench.node.control(|writer| writer.write(&balance(1_000))).unwrap();
+    bench.node.submit(&wallets[0].transfer(1, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.tick();
+    let before = bench.view().pending().clone();
+    assert_eq!(bench.node.control(|writer| writer.increase_time(3_600)).unwrap(), 3_600);
+    assert_eq!(bench.node.control(|writer| writer.increase_time(400)).unwrap(), 4_000);
+    let after = bench.view().pending().clone();
+    assert_eq!(after.block.header.timestamp, before.block.header.timestamp + 4_000);
+    assert_eq!(after.block.transactions, before.block.transactions);
+    assert_eq!(after.steps.len(), before.steps.len());
+    assert_eq!(balance_in(&bench.view()), U256::from(1_007), "overrides stay where they were");
+    let bench = restart(&datadir, &wallets, bench);
+    assert_eq!(timestamp(&bench.view()), after.block.header.timestamp);
+    assert_eq!(bench.view().pending().block.header.timestamp, after.block.header.timestamp + 2);
+}
+
+#[test]
+fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
+    let (datadir, wallets, mut bench) = start();
+    bench.node.control(|writer| writer.set_next_timestamp(2_000_001)).unwrap();
+    assert_eq!(bench.view().pending().block.header.timestamp, 2_000_001);
+    bench.tick();
+    assert_eq!(bench.view().latest().number(), 0, "it lasts a block time");
+    bench.seal();
+    assert_eq!(timestamp(&bench.view()), 2_000_001);
+    bench.seal();
+    assert_eq!(timestamp(&bench.view()), 2_000_003);
+    let refused = bench.node.control(|writer| writer.set_next_timestamp(2_000_003)).unwrap_err();
+    assert!(matches!(refused, ControlError::Timestamp { timestamp: 2_000_003, previous: 2_000_003 }));
+    for far in [u64::MAX, u64::MAX / 1000, i64::MAX.unsigned_abs() / 1000 + 9] {
+        assert!(matches!(
+            bench.node.control(|writer| writer.set_next_timestamp(far)).unwrap_err(),
+            ControlError::Clock(_)
+        ));
+        assert!(bench.node.control(|writer| writer.increase_time(far)).is_err());
+    }
+    // Back again: no timestamp goes back with it.
+    assert_eq!(bench.node.control(|writer| writer.set_time(5)).unwrap(), 0);
+    bench.node.control(|writer| writer.mine(1, None)).unwrap();
+    assert_eq!(timestamp(&bench.view()), 2_000_005);
+    restart(&datadir, &wallets, bench);
+}
+
+#[test]
+fn blocks_end_as_the_mining_says() {
+    let (_datadir, wallets, mut bench) = start();
+    let set = |bench: &Bench, mining| bench.node.control(|writer| writer.set_mining(mining)).unwrap();
+    let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());
+    set(&bench, Mining::Manual);
+    bench.node.submit(&transfer(0)).unwrap();
+    for _ in 0..30 {
+        bench.tick();
+    }
+    assert_eq!((bench.view().latest().number(), bench.view().pending_index()), (0, 1));
+    assert_eq!(bench.producer.due(), None);
+    set(&bench, Mining::Automatic);
+    bench.tick();
+    assert_eq!(bench.view().latest().number(), 0, "nothing new to seal");
+    bench.node.submit(&transfer(1)).unwrap();
+    bench.tick();
+    assert_eq!(bench.view().latest().number(), 1);
+    bench.node.control(|writer| writer.write(&balance(1))).unwrap();
+    assert_eq!(bench.view().latest().number(), 2);
+    set(&bench, Mining::Interval { seconds: 1 });
+    (0..5).for_each(|_| bench.tick());
+    assert_eq!(bench.view().latest().number(), 3);
+}
+
+#[test]
+fn coinbase_and_base_fee_count_from_the_block_being_built() {
+    let (datadir, wallets, mut bench) = start();
+    let hash = bench.node.submit(&wallets[0].transfer(0, SOMEBODY, 7, Fees::default())).unwrap();
+    bench.tick();
+    bench.node.control(|writer| writer.set_beneficiary(SOMEBODY)).unwrap();
+    bench.node.control(|writer| writer.set_base_fee(5)).unwrap();
+    let pending = bench.view().pending().clone();
+    assert_eq!(
+        (pending.block.header.beneficiary, pending.block.header.base_fee_per_gas),
+        (SOMEBODY, Some(5))
+    );
+    assert_eq!(bench.view().transaction(&hash).unwrap().unwrap().0.number(), 1);
+    bench.node.control(|writer| writer.set_base_fee(u64::MAX)).unwrap();
+    assert!(bench.view().transaction(&hash).unwrap().is_none());
+    assert!(bench.node.pool().contains(&hash), "it cannot pay and waits");
+    bench.seal();
+    assert_eq!(bench.view().pending().block.header.beneficiary, SOMEBODY);
+    restart(&datadir, &wallets, bench);
+}
+
+#[test]
+fn a_chain_that_is_not_for_development_keeps_its_promises() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let finality = FinalityDepth { safe: 1, finalized: 2 };
+    let settings = Settings { finality, ..settings(datadir.path(), &wallets) };
+    let mut bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
+    (0..4).for_each(|_| bench.seal());
+    let before = fingerprint(&bench.view());
+    let refused = |error: Option<ControlError>| assert!(matches!(error, Some(ControlError::NotDevelopment)));
+    refused(bench.node.control(|writer| writer.mine(1, None)).err());
+    refused(bench.node.control(|writer| writer.write(&balance(1))).err());
+    refused(bench.node.control(|writer| writer.increase_time(1)).err());
+    refused(bench.node.control(|writer| writer.set_time(1)).err());
+    refused(bench.node.control(|writer| writer.set_next_timestamp(3_000_000)).err());
+    refused(bench.node.control(|writer| writer.reorg(&[Vec::new()])).err());
+    refused(bench.node.control(Sequencer::snapshot).err());
+    refused(bench.node.control(|writer| writer.revert(0)).err());
+    refused(bench.node.control(|writer| writer.set_mining(Mining::Manual)).err());
+    refused(bench.node.control(|writer| writer.set_beneficiary(SOMEBODY)).err());
+    refused(bench.node.control(|writer| writer.set_base_fee(1)).err());
+    let below = bench.node.control(|writer| writer.unwind(1)).unwrap_err();
+    assert!(matches!(below, ControlError::Finalized { number: 1, finalized: 2 }));
+    assert_eq!(fingerprint(&bench.view()), before);
+    bench.node.control(|writer| writer.unwind(2)).unwrap();
+    assert_eq!(bench.view().latest().number(), 2);
+}
+
+/// Several threads ask at once; each change is whole.
+#[test]
+fn callers_take_turns() {
+    let (datadir, wallets, bench) = start();
+    let node = bench.node.clone();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let node = node.clone();
+            std::thread::spawn(move || {
+                for _ in 0..10 {
+                    node.control(|writer| writer.mine(2, None)).unwrap();
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    drop(node);
+    assert_eq!(bench.view().latest().number(), 80);
+    restart(&datadir, &wallets, bench);
+}
+
+/// What breaks off in the middle may have written what the chain does not hold: nothing more is written.
+#[test]
+fn a_panic_ends_production_and_not_the_process() {
+    let (_datadir, _, mut bench) = start();
+    let broken: Result<(), _> = bench.node.control(|_| panic!("on purpose"));
+    assert!(matches!(broken, Err(ControlError::Failed(_))));
+    assert!(bench.try_tick().is_err());
+    assert!(matches!(bench.node.control(Sequencer::snapshot), Err(ControlError::Stopped(_))));
+    assert!(bench.node.status().healthy(Duration::from_secs(5)).is_err());
+    assert_eq!(bench.view().pending().number(), 1, "reads go on");
+}
