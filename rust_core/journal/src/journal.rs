@@ -15,6 +15,7 @@ use crate::{
         segment_name,
     },
     recovery::recover,
+    walk::Walk,
 };
 
 /// Bytes of the buffer that are kept from append to append; a step is smaller, an import perhaps not.
@@ -123,7 +124,16 @@ impl Journal {
 
     /// Reads what was there at opening, in order. Independent of the journal: appends may go on meanwhile.
     pub fn replay(&self) -> Result<Replay, JournalError> {
-        Replay::new(self.disk.clone(), &self.dir, self.options.identity, self.opened_at)
+        self.replay_from(0)
+    }
+
+    /// As [`Self::replay`], from the append with this sequence number on, or from the oldest one that is kept. Older segments
+    /// are not read.
+    pub fn replay_from(&self, sequence: u64) -> Result<Replay, JournalError> {
+        let segment = self.segments.iter().rev().find(|(_, first)| *first <= sequence);
+        let segment = segment.map_or(0, |(number, _)| *number);
+        let walk = Walk::new(self.disk.clone(), &self.dir, Some(self.options.identity))?;
+        Ok(Replay::new(walk.starting_at(segment), sequence..self.opened_at))
     }
 
     /// Removes the segments whose appends all come before `sequence`, oldest first, and answers how many. The

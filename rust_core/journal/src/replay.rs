@@ -1,8 +1,8 @@
 //! Reading the journal again.
 
-use std::{path::Path, sync::Arc};
+use std::ops::Range;
 
-use crate::{Identity, JournalError, Record, disk::Disk, record::decode_records, walk::Walk};
+use crate::{JournalError, Record, record::decode_records, walk::Walk};
 
 /// One append, read back.
 #[derive(Clone, Debug)]
@@ -15,30 +15,29 @@ pub struct Append {
 /// The appends of a journal in order, one in memory at a time. After an error it ends.
 pub struct Replay {
     walk: Walk,
-    /// Sequence number of the first append that is not read.
-    end: u64,
+    /// Sequence numbers of the appends that are answered.
+    range: Range<u64>,
     ended: bool,
 }
 
 impl Replay {
-    pub(crate) fn new(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        identity: Identity,
-        end: u64,
-    ) -> Result<Self, JournalError> {
-        Ok(Self { walk: Walk::new(disk, dir, Some(identity))?, end, ended: end == 0 })
+    pub(crate) fn new(walk: Walk, range: Range<u64>) -> Self {
+        Self { walk, ended: range.is_empty(), range }
     }
 
     fn read(&mut self) -> Result<Option<Append>, JournalError> {
-        let Some(found) = self.walk.next()? else { return Ok(None) };
-        let (place, sequence) = (found.place, found.header.chain.sequence);
-        if sequence >= self.end {
-            return Ok(None);
+        loop {
+            let Some(found) = self.walk.next()? else { return Ok(None) };
+            let (place, sequence) = (found.place, found.header.chain.sequence);
+            if sequence >= self.range.end {
+                return Ok(None);
+            }
+            if sequence >= self.range.start {
+                let records = decode_records(found.records, found.header.records)
+                    .map_err(|(index, reason)| JournalError::Record { place, sequence, index, reason })?;
+                return Ok(Some(Append { sequence, records }));
+            }
         }
-        let records = decode_records(found.records, found.header.records)
-            .map_err(|(index, reason)| JournalError::Record { place, sequence, index, reason })?;
-        Ok(Some(Append { sequence, records }))
     }
 }
 
@@ -52,7 +51,7 @@ impl Iterator for Replay {
         let next = self.read().transpose();
         // What comes after the end may be half written by now: it must not even be looked at.
         self.ended = match &next {
-            Some(Ok(append)) => append.sequence + 1 >= self.end,
+            Some(Ok(append)) => append.sequence + 1 >= self.range.end,
             _ => true,
         };
         next

@@ -115,6 +115,12 @@ impl Walk {
         })
     }
 
+    /// The same walk, begun at segment `number` in place of the oldest.
+    pub(crate) fn starting_at(mut self, number: u64) -> Self {
+        self.numbers.retain(|found| *found >= number);
+        self
+    }
+
     /// The segments read so far, each with the sequence number that it begins with.
     pub(crate) fn entered(&self) -> &[(u64, u64)] {
         &self.entered

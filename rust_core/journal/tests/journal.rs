@@ -136,10 +136,13 @@ fn segments_go_from_the_oldest_and_the_rest_is_still_a_chain() {
     drop(journal);
     let mut journal = open(dir.path());
     assert_eq!((journal.first_sequence(), journal.next_sequence()), (4, 10));
-    assert_eq!(
-        journal.replay().unwrap().map(|a| a.unwrap().sequence).collect::<Vec<_>>(),
-        [4, 5, 6, 7, 8, 9]
-    );
+    let from = |sequence| -> Vec<u64> {
+        journal.replay_from(sequence).unwrap().map(|append| append.unwrap().sequence).collect()
+    };
+    for sequence in 0..=4 {
+        assert_eq!(from(sequence), [4, 5, 6, 7, 8, 9], "from the oldest that is kept");
+    }
+    assert_eq!((from(5), from(8), from(9), from(10)), (vec![5, 6, 7, 8, 9], vec![8, 9], vec![9], vec![]));
     assert_eq!(journal.remove_segments_before(u64::MAX).unwrap(), 2);
     assert_eq!(journal.first_sequence(), 8);
 }
