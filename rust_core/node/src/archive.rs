@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_state::{BlockHashes, State, StateError};
-use foreseal_types::ChainSpec;
+use foreseal_types::{ChainSpec, LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, History, Moment, Position, Step, cache::Cache};
 
@@ -59,6 +59,17 @@ impl Archive {
 
     pub fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         self.history.transaction(hash)
+    }
+
+    /// As [`History::search_logs`].
+    pub fn search_logs(
+        &self,
+        filter: &LogFilter,
+        from: LogPosition,
+        last: u64,
+        sink: &mut dyn LogSink,
+    ) -> Result<LogPosition, StateError> {
+        self.history.search_logs(filter, from, last, sink)
     }
 
     /// The state at a step that `block` went through, by executing the block up to it.

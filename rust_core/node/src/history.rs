@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_state::StateError;
+use foreseal_types::{LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, Moment, Position};
 
@@ -23,6 +24,15 @@ pub trait History: Debug + Send + Sync {
     fn hash(&self, number: u64) -> Result<Option<B256>, StateError>;
     /// Where the sealed block or step with this hash is. The index counts for steps only.
     fn step(&self, hash: &B256) -> Result<Option<Position>, StateError>;
+    /// Gives `sink` the logs that match `filter`, from the place `from` on up to the end of block `last`, one that is held
+    /// for good. Returns where the search ended: in front of the block after `last`, or where `sink` broke it off.
+    fn search_logs(
+        &self,
+        filter: &LogFilter,
+        from: LogPosition,
+        last: u64,
+        sink: &mut dyn LogSink,
+    ) -> Result<LogPosition, StateError>;
     /// Where the transaction with this hash is.
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError>;
 }

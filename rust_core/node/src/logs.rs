@@ -19,6 +19,16 @@ impl View {
     ) -> Result<LogPosition, StateError> {
         let last = last.min(self.pending().number());
         let mut position = from;
+        let first = self.sealed.first();
+        if position.block < first
+            && let Some(archive) = self.sealed.archive()
+        {
+            let stored = last.min(first - 1);
+            position = archive.search_logs(filter, position, stored, sink)?;
+            if position.block <= stored {
+                return Ok(position);
+            }
+        }
         while position.block <= last {
             if let Some(found) = self.at(position.block)?
                 && let ControlFlow::Break(at) = search_block(&found.block, filter, position.index, sink)

@@ -74,7 +74,7 @@ impl Sealed {
     }
 
     /// Number of the oldest block in memory.
-    fn first(&self) -> u64 {
+    pub fn first(&self) -> u64 {
         self.recent.front().expect("the latest block is always in memory").number()
     }
 

@@ -4,9 +4,9 @@
 
 mod support;
 
-use std::{path::Path, sync::Arc};
+use std::{ops::ControlFlow, path::Path, sync::Arc};
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, Log, U256};
 use foreseal_builder::Opening;
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_node::{
@@ -14,7 +14,7 @@ use foreseal_node::{
 };
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
-use foreseal_types::ChainSpec;
+use foreseal_types::{ChainSpec, FoundLog, LogFilter, LogPosition, LogSink};
 use support::{Bench, balance, memory_history::MemoryHistory};
 
 const WINDOW: Recent = Recent { blocks: 3, transactions: 12 };
@@ -145,6 +145,60 @@ fn a_view_over_the_history_answers_as_one_over_memory() {
         for (index, transaction) in block.block.transactions.iter().enumerate() {
             let (found, at) = split.transaction(&transaction.hash()).unwrap().unwrap();
             assert_eq!((found.number(), at), (number, index));
+        }
+    }
+}
+
+/// All logs that it is given, a few at a time.
+#[derive(Default)]
+struct Logs {
+    found: Vec<(LogPosition, B256, u64, B256, u64, Log)>,
+    room: usize,
+}
+
+impl LogSink for Logs {
+    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
+        if self.room == 0 {
+            return ControlFlow::Break(());
+        }
+        self.room -= 1;
+        let FoundLog { block_hash, timestamp, transaction_hash, transaction_index, log, .. } = *found;
+        let at = found.position();
+        self.found.push((at, block_hash, timestamp, transaction_hash, transaction_index, log.clone()));
+        ControlFlow::Continue(())
+    }
+
+    fn pause(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn logs_are_the_same_wherever_their_blocks_are() {
+    let Twins { whole, split, .. } = Twins::new();
+    let pending = whole.pending().number();
+    let search = |view: &View, filter: &LogFilter, from: u64, last: u64| {
+        let (mut logs, mut at) = (Logs::default(), LogPosition::block(from));
+        while at.block <= last {
+            logs.room = 5;
+            at = view.search_logs(filter, at, last, &mut logs).unwrap();
+        }
+        logs.found
+    };
+    let everything = search(&whole, &LogFilter::default(), 0, pending);
+    assert!(everything.len() > 50, "{} logs", everything.len());
+    let mut filters = vec![LogFilter::default()];
+    for (.., log) in everything.iter().step_by(7) {
+        filters.push(LogFilter::new(vec![log.address], vec![]));
+        filters.push(LogFilter::new(vec![], log.topics().iter().map(|topic| vec![*topic]).collect()));
+    }
+    for filter in &filters {
+        for (from, last) in [(0, pending), (0, 3), (2, 8), (5, pending), (pending, pending)] {
+            let found = search(&split, filter, from, last);
+            let among = everything
+                .iter()
+                .filter(|(at, .., log)| (from..=last).contains(&at.block) && filter.matches(log));
+            assert!(found.iter().eq(among), "{filter:?} in {from}..={last}");
         }
     }
 }

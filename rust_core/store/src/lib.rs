@@ -4,6 +4,7 @@ mod block;
 mod error;
 mod key;
 mod log_index;
+mod log_search;
 mod meta;
 mod open;
 mod options;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::ControlFlow,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -9,8 +10,9 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_node::{Executed, History, Moment, Position, Step};
+use foreseal_node::{Executed, History, Moment, Position, Step, search_block};
 use foreseal_state::StateError;
+use foreseal_types::{LogFilter, LogPosition, LogSink};
 use parking_lot::RwLock;
 
 #[derive(Debug, Default)]
@@ -74,6 +76,24 @@ impl History for MemoryHistory {
                 Some(Position { number, index })
             })
         })
+    }
+
+    fn search_logs(
+        &self,
+        filter: &LogFilter,
+        from: LogPosition,
+        last: u64,
+        sink: &mut dyn LogSink,
+    ) -> Result<LogPosition, StateError> {
+        let blocks: Vec<_> =
+            self.read(|blocks| blocks.range(from.block..=last).map(|(_, b)| b.clone()).collect())?;
+        for found in blocks {
+            let first = if found.number() == from.block { from.index } else { 0 };
+            if let ControlFlow::Break(at) = search_block(&found.block, filter, first, sink) {
+                return Ok(at);
+            }
+        }
+        Ok(LogPosition::block(last + 1))
     }
 
     fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {

@@ -1,0 +1,165 @@
+//! Logs of stored blocks that match a filter: the index says which, the table of logs what.
+
+use std::ops::{ControlFlow, Range};
+
+use alloy_primitives::{B256, keccak256};
+use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink};
+
+use crate::{Next, Reader, StoreError, StoredLog, key, snapshot::Snapshot};
+
+/// Look-ups in the index, and logs given out, in one read transaction.
+const PORTION: u64 = 1024;
+
+/// How a portion of a search ended.
+enum Portion {
+    /// In front of the log with this ordinal; there may be more.
+    Paused(u64),
+    /// The sink broke it off.
+    Broken(LogPosition),
+    End,
+}
+
+impl Reader {
+    /// Gives `sink` the logs that match `filter`, from the place `from` on up to the end of block `last`; both must be
+    /// stored. Returns where the search ended: in front of the block after the last, or where `sink` broke it off.
+    pub fn search_logs(
+        &self,
+        filter: &LogFilter,
+        from: LogPosition,
+        last: u64,
+        sink: &mut dyn LogSink,
+    ) -> Result<LogPosition, StoreError> {
+        if from.block > last {
+            return Ok(from);
+        }
+        let mut ordinals = self.read(|snapshot, _| snapshot.ordinals(from, last))?;
+        loop {
+            match self.read(|snapshot, _| snapshot.search_logs(filter, ordinals.clone(), sink))? {
+                Portion::End => return Ok(LogPosition::block(last + 1)),
+                Portion::Broken(at) => return Ok(at),
+                Portion::Paused(ordinal) => ordinals.start = ordinal,
+            }
+            if ordinals.is_empty() {
+                return Ok(LogPosition::block(last + 1));
+            }
+            if sink.pause().is_break() {
+                return self.read(|snapshot, _| snapshot.position_of(ordinals.start));
+            }
+        }
+    }
+}
+
+impl Snapshot<'_> {
+    /// The ordinals of the logs from a place on up to the end of a block; both blocks are stored.
+    fn ordinals(&self, from: LogPosition, last: u64) -> Result<Range<u64>, StoreError> {
+        let (_, first) = self.known_record(from.block)?;
+        let (_, last) = self.known_record(last)?;
+        let start = first.first_log.saturating_add(from.index.min(first.logs));
+        Ok(start..last.first_log.saturating_add(last.logs))
+    }
+
+    fn search_logs(
+        &self,
+        filter: &LogFilter,
+        ordinals: Range<u64>,
+        sink: &mut dyn LogSink,
+    ) -> Result<Portion, StoreError> {
+        let mut work = 0;
+        let mut matches = self.tables.log_index().search(self.txn, filter, ordinals, &mut work)?;
+        // What opening the search took does not count: every portion gets somewhere.
+        let limit = work + PORTION;
+        let mut place = None;
+        loop {
+            match matches.next_within(&mut work, limit)? {
+                Next::End => return Ok(Portion::End),
+                Next::Paused => return Ok(Portion::Paused(matches.position())),
+                Next::Found(ordinal) => {
+                    if let ControlFlow::Break(at) = self.give(filter, ordinal, &mut place, sink)? {
+                        return Ok(Portion::Broken(at));
+                    }
+                    work += 1;
+                    if work >= limit {
+                        return Ok(Portion::Paused(matches.position()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives `sink` the log with this ordinal. `place` is that of the log before.
+    fn give(
+        &self,
+        filter: &LogFilter,
+        ordinal: u64,
+        place: &mut Option<Place>,
+        sink: &mut dyn LogSink,
+    ) -> Result<ControlFlow<LogPosition>, StoreError> {
+        let StoredLog { number, transaction, log } = self.known_log(ordinal)?;
+        if !filter.matches(&log) {
+            return Err(StoreError::LogIndex(format!("it finds log {ordinal}, which does not match")));
+        }
+        let same_block = place.take().filter(|place| place.block_number == number);
+        let mut here = match same_block {
+            Some(place) => place,
+            None => self.block_of_log(number)?,
+        };
+        if here.transaction.is_none_or(|(index, _)| index != transaction) {
+            here.transaction = Some((transaction, self.transaction_hash(number, transaction)?));
+        }
+        let (index, hash) = here.transaction.expect("just set");
+        let found = FoundLog {
+            block_number: number,
+            block_hash: here.block_hash,
+            timestamp: here.timestamp,
+            transaction_hash: hash,
+            transaction_index: u64::from(index),
+            index: ordinal.saturating_sub(here.first_log),
+            log: &log,
+        };
+        *place = Some(here);
+        Ok(match sink.log(&found) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(()) => ControlFlow::Break(found.position()),
+        })
+    }
+
+    fn block_of_log(&self, number: u64) -> Result<Place, StoreError> {
+        let (block_hash, record) = self.known_record(number)?;
+        Ok(Place {
+            block_number: number,
+            block_hash,
+            timestamp: record.header.timestamp,
+            first_log: record.first_log,
+            transaction: None,
+        })
+    }
+
+    /// In front of the log with this ordinal.
+    fn position_of(&self, ordinal: u64) -> Result<LogPosition, StoreError> {
+        let block = self.known_log(ordinal)?.number;
+        let (_, record) = self.known_record(block)?;
+        Ok(LogPosition { block, index: ordinal.saturating_sub(record.first_log) })
+    }
+
+    fn known_log(&self, ordinal: u64) -> Result<StoredLog, StoreError> {
+        let missing = || self.tables.logs.damaged(&key::number(ordinal), "it is missing");
+        self.log(ordinal)?.ok_or_else(missing)
+    }
+
+    /// The hash of a transaction that a log names: of its bytes, which nobody decodes for it.
+    fn transaction_hash(&self, number: u64, index: u32) -> Result<B256, StoreError> {
+        let (table, key) = (&self.tables.transactions, key::place(number, index));
+        let bytes = table.get(self.txn, &key)?.ok_or_else(|| table.damaged(&key, "it is missing"))?;
+        let encoded = bytes.get(20..).ok_or_else(|| table.damaged(&key, "it is too short"))?;
+        Ok(keccak256(encoded))
+    }
+}
+
+/// What logs of the same block, or of the same transaction, have in common.
+struct Place {
+    block_number: u64,
+    block_hash: B256,
+    timestamp: u64,
+    first_log: u64,
+    transaction: Option<(u32, B256)>,
+}
