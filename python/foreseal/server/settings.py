@@ -47,6 +47,12 @@ class CoreLimits:
     """Most gas of one eth_call or estimate."""
     call_time: int | None = None
     """Milliseconds it may take."""
+    slots: int | None = None
+    """Most storage slots of one eth_getProof or eth_getStorageValues."""
+    pool_transactions: int | None = None
+    """Most transactions in the pool for txpool_content and txpool_inspect to list it."""
+    sync_time: int | None = None
+    """Longest time that eth_sendRawTransactionSync may be asked to wait, ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +215,8 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_MAX_LOG_TIME": parse_duration,
     "FORESEAL_MAX_CALL_GAS": _whole,
     "FORESEAL_MAX_CALL_TIME": parse_duration,
+    "FORESEAL_MAX_SLOTS": _whole,
+    "FORESEAL_MAX_POOL_TRANSACTIONS": _whole,
+    "FORESEAL_MAX_SYNC_TIME": parse_duration,
 }
 """Every variable that `Settings.from_environment` reads, with its parser."""

@@ -12,6 +12,7 @@ mod estimate;
 mod executor;
 mod header;
 mod machine;
+mod named_precompiles;
 mod rewards;
 mod system;
 
@@ -22,5 +23,6 @@ pub use difficulty::difficulty_after;
 pub use error::{ExecutionError, Rejected};
 pub use estimate::{EstimateError, estimate};
 pub use executor::{BlockGas, Executor};
+pub use named_precompiles::named_precompiles;
 pub use revm::context_interface::result::HaltReason;
 pub use system::{BlockBody, EndOfBlock, end_block};

@@ -4,6 +4,7 @@ mod archive;
 mod cache;
 mod chain;
 mod chain_file;
+mod changes;
 mod clock;
 mod control;
 mod datadir;
@@ -30,6 +31,7 @@ mod writer;
 
 pub use chain::{Chain, ChainError};
 pub use chain_file::{Progress, Report, Summary, export_chain, import_chain};
+pub use changes::Changes;
 pub use clock::{Clock, Now, SystemClock};
 pub use control::ControlError;
 pub use errors::{NodeError, SubmitError};

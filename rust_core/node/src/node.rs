@@ -4,13 +4,13 @@ use std::{panic::AssertUnwindSafe, sync::Arc, thread::JoinHandle, time::Duration
 
 use alloy_primitives::B256;
 use foreseal_journal::Disk;
-use foreseal_pool::{Pool, decode_submission};
+use foreseal_pool::{Admission, Pool, Submission, decode_submission};
 use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{
-    Clock, ControlError, NodeError, Phase, Producer, Randomness, Sequencer, Settings, Status, SubmitError,
-    View, control::Control, datadir::DataDir, shared::Shared, writer::Writer,
+    Changes, Clock, ControlError, NodeError, Now, Phase, Producer, Randomness, Sequencer, Settings, Status,
+    SubmitError, View, control::Control, datadir::DataDir, shared::Shared, writer::Writer,
 };
 
 /// What a node takes from the world around it.
@@ -145,14 +145,31 @@ impl Node {
     /// The view is read under the pool's lock: a view is published before its transactions leave the pool, so a
     /// transaction is always seen in one of the two.
     pub fn submit(&self, raw: &[u8]) -> Result<B256, SubmitError> {
+        let submission = self.decode(raw)?;
+        let view = self.view().ok_or(SubmitError::Starting)?;
+        let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
+        Ok(added.hash)
+    }
+
+    /// The first half of [`Self::submit`]: everything that needs no state.
+    pub fn decode(&self, raw: &[u8]) -> Result<Submission, SubmitError> {
         if let Some(reason) = self.shared.failure() {
             return Err(SubmitError::Stopped(reason));
         }
         let view = self.view().ok_or(SubmitError::Starting)?;
         let rules = self.pool().rules(&self.spec, &view.pending().block.header);
-        let submission = decode_submission(raw, &rules)?;
-        let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
-        Ok(added.hash)
+        Ok(decode_submission(raw, &rules)?)
+    }
+
+    /// Takes a decoded transaction into the pool if it can run in the next step, and not otherwise.
+    pub fn submit_runnable(&self, submission: Submission) -> Result<Admission, SubmitError> {
+        let view = self.view().ok_or(SubmitError::Starting)?;
+        Ok(self.pool().add_runnable(submission, || self.view().unwrap_or(view))?)
+    }
+
+    /// What those who wait for a newer view wait on.
+    pub fn changes(&self) -> &Changes {
+        &self.shared.changes
     }
 
     /// The node at this moment.
@@ -168,6 +185,11 @@ impl Node {
     /// Age of the last tick beyond which the node is not healthy: five steps or five seconds, whichever is longer.
     pub fn tick_limit(&self) -> Duration {
         (self.settings.production.step * 5).max(Duration::from_secs(5))
+    }
+
+    /// What its clock says.
+    pub fn now(&self) -> Now {
+        self.shared.clock.now()
     }
 
     /// Time since the last tick.

@@ -13,7 +13,7 @@ use foreseal_pool::Pool;
 use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Clock, View};
+use crate::{Changes, Clock, View};
 
 /// Where a starting node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     /// Monotonic time of the last tick, in microseconds.
     ticked: AtomicU64,
     phase: Mutex<(Phase, PoolStart)>,
+    /// Of the newest view, and of whatever else those who wait for one should look up for.
+    pub(crate) changes: Changes,
     stopping: AtomicBool,
     stop_lock: Mutex<()>,
     stop_wake: Condvar,
@@ -62,6 +64,7 @@ impl Shared {
             clock,
             ticked,
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
+            changes: Changes::default(),
             stopping: AtomicBool::new(false),
             stop_lock: Mutex::new(()),
             stop_wake: Condvar::new(),
@@ -82,6 +85,7 @@ impl Shared {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.view.store(Some(view));
+        self.changes.notify();
     }
 
     /// Renews the freshness that readers see.

@@ -6,7 +6,7 @@ use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_state::StateReader;
 use foreseal_types::Account;
 
-use crate::{Dropped, PoolError, PooledTransaction, Submission, contents::Contents};
+use crate::{Dropped, PoolError, PooledTransaction, Submission, Waiting, contents::Contents};
 
 /// What became of an accepted submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,14 @@ pub struct Added {
     pub replaced: Option<B256>,
     /// Transactions that made room for it.
     pub evicted: Vec<Dropped>,
+}
+
+/// What became of a submission that is only wanted if it can run in the next step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    Added(Added),
+    /// It would have to wait for this, so it was not added.
+    WouldWait(Waiting),
 }
 
 /// What admission asks the newest pending view.
@@ -44,19 +52,67 @@ impl Contents {
         origin: Origin,
         head: &H,
     ) -> Result<Added, PoolError> {
-        let (hash, sender, nonce) = (submission.hash(), submission.sender(), submission.nonce());
+        let account = self.examine(&submission, origin, head)?;
+        self.enter(submission, &account)
+    }
+
+    /// As [`Self::admit`], but a submission that could not run in the next step is not inserted.
+    pub(crate) fn admit_runnable<H: PendingHead + ?Sized>(
+        &mut self,
+        submission: Submission,
+        head: &H,
+    ) -> Result<Admission, PoolError> {
+        let account = self.examine(&submission, Origin::Submitted, head)?;
+        match self.would_wait(&submission, &account) {
+            Some(waiting) => Ok(Admission::WouldWait(waiting)),
+            None => self.enter(submission, &account).map(Admission::Added),
+        }
+    }
+
+    /// Everything that can refuse a submission but the lack of room. Its sender's account.
+    fn examine<H: PendingHead + ?Sized>(
+        &self,
+        submission: &Submission,
+        origin: Origin,
+        head: &H,
+    ) -> Result<Account, PoolError> {
+        let hash = submission.hash();
         if self.by_hash.contains_key(&hash) || head.is_preconfirmed(&hash) {
             return Err(PoolError::AlreadyKnown);
         }
-        let account = head.state().account(&sender)?.unwrap_or_default();
-        self.check_account(&submission, origin, &account)?;
-        self.check_replacement(&submission)?;
+        let account = head.state().account(&submission.sender())?.unwrap_or_default();
+        self.check_account(submission, origin, &account)?;
+        self.check_replacement(submission)?;
         check_code(&account, head.state())?;
-        let leaving = self.room_for(&submission, &account)?;
+        Ok(account)
+    }
+
+    fn enter(&mut self, submission: Submission, account: &Account) -> Result<Added, PoolError> {
+        let (hash, sender, nonce) = (submission.hash(), submission.sender(), submission.nonce());
+        let leaving = self.room_for(&submission, account)?;
         let evicted = leaving.into_iter().map(|leaver| self.evict(leaver)).collect();
-        let replaced = self.insert(submission, &account).map(|old| old.hash());
+        let replaced = self.insert(submission, account).map(|old| old.hash());
         let runnable = self.senders.get(&sender).is_some_and(|queue| queue.waiting(nonce).is_none());
         Ok(Added { hash, runnable, replaced, evicted })
+    }
+
+    /// What a submission would have to wait for: a nonce before its own, one that waits itself, or fees to fall.
+    fn would_wait(&self, submission: &Submission, account: &Account) -> Option<Waiting> {
+        let nonce = submission.nonce();
+        if let Some(queue) = self.senders.get(&submission.sender()) {
+            let expected = queue.next_nonce(account.nonce);
+            let gap = (expected < nonce).then_some(Waiting::NonceGap { expected });
+            let mut before = queue.all().iter().filter(|t| (account.nonce..nonce).contains(&t.nonce()));
+            let waits = |t: &&Arc<PooledTransaction>| {
+                queue.waiting(t.nonce()).is_some() || self.waiting_for_fees(t.fees()).is_some()
+            };
+            let waiting = || Some(Waiting::Predecessor { nonce: before.find(waits)?.nonce() });
+            gap.or_else(waiting).or_else(|| self.waiting_for_fees(submission.fees()))
+        } else if account.nonce < nonce {
+            Some(Waiting::NonceGap { expected: account.nonce })
+        } else {
+            self.waiting_for_fees(submission.fees())
+        }
     }
 
     fn check_account(

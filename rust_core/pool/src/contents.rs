@@ -10,7 +10,7 @@ use foreseal_state::{StateError, StateReader};
 use foreseal_types::Account;
 
 use crate::{
-    DropReason, Dropped, PoolConfig, PoolError, PooledTransaction, Status, Submission, Waiting,
+    DropReason, Dropped, Fees, PoolConfig, PoolError, PooledTransaction, Status, Submission, Waiting,
     departed::Departed,
     eviction::Tails,
     order::Order,
@@ -136,12 +136,12 @@ impl Contents {
             return Some(waiting);
         }
         let mut up_to_it = queue.runnable().iter().take_while(|t| t.nonce() <= nonce);
-        let (blocked, waiting) = up_to_it.find_map(|t| Some((t, self.waiting_for_fees(t)?)))?;
+        let (blocked, waiting) = up_to_it.find_map(|t| Some((t, self.waiting_for_fees(t.fees())?)))?;
         Some(if blocked.nonce() == nonce { waiting } else { Waiting::Predecessor { nonce: blocked.nonce() } })
     }
 
-    fn waiting_for_fees(&self, transaction: &PooledTransaction) -> Option<Waiting> {
-        let fees = transaction.fees();
+    /// The fee that has to fall before these are enough.
+    pub(crate) fn waiting_for_fees(&self, fees: &Fees) -> Option<Waiting> {
         let (base_fee, blob_base_fee) = (self.heads.base_fee(), self.blob_base_fee);
         if fees.max_fee < base_fee {
             return Some(Waiting::BaseFee { max_fee: fees.max_fee, base_fee });

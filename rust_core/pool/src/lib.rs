@@ -17,7 +17,7 @@ mod status;
 mod submission;
 mod transaction;
 
-pub use admission::{Added, PendingHead};
+pub use admission::{Added, Admission, PendingHead};
 pub use best::Best;
 pub use config::PoolConfig;
 pub use error::PoolError;

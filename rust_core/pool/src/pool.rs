@@ -9,8 +9,8 @@ use foreseal_types::{ChainSpec, StateDiff, Transaction};
 use parking_lot::Mutex;
 
 use crate::{
-    Added, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PooledTransaction, Rules, Status,
-    Submission, admission::Origin, contents::Contents, queue::SenderQueue,
+    Added, Admission, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PooledTransaction,
+    Rules, Status, Submission, admission::Origin, contents::Contents, queue::SenderQueue,
 };
 
 /// How many senders are updated before the lock is given to others for a moment.
@@ -79,6 +79,20 @@ impl Pool {
         H::Target: PendingHead,
     {
         self.admit(submission, Origin::Submitted, head)
+    }
+
+    /// As [`Self::add`], but a submission that could not run in the next step is not kept.
+    pub fn add_runnable<H>(
+        &self,
+        submission: Submission,
+        head: impl FnOnce() -> H,
+    ) -> Result<Admission, PoolError>
+    where
+        H: Deref,
+        H::Target: PendingHead,
+    {
+        let mut contents = self.contents.lock();
+        contents.admit_runnable(submission, &*head())
     }
 
     pub(crate) fn admit<H>(

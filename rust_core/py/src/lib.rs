@@ -12,6 +12,7 @@ mod log;
 mod node;
 mod settings;
 mod vectors;
+mod waits;
 mod workers;
 
 /// Native part of foreseal. Use the typed modules above it (`foreseal.codec`, `foreseal.server`).

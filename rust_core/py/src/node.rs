@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
 use foreseal_node::{Node, Surroundings, SystemClock, View};
-use foreseal_rpc::{Api, Cost, Error, RpcError};
+use foreseal_rpc::{Api, Cost, Error, Reply, RpcError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -15,12 +15,14 @@ use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
 use crate::log;
 use crate::settings::PySettings;
+use crate::waits::Waits;
 use crate::workers::Workers;
 
 /// What answers calls, shared by the node and the views taken from it.
 struct Core {
     api: Arc<Api>,
     workers: Workers,
+    waits: Waits,
     completions: Arc<Completions>,
 }
 
@@ -38,8 +40,17 @@ impl Core {
             Cost::Inline => self.api.run(view, row, params).map(Some),
             Cost::Threaded => {
                 // Not the core itself: the last reference to it must not end on one of its own threads.
-                let (api, view, params) = (self.api.clone(), view.cloned(), params.to_vec());
-                self.workers.submit(ticket, Box::new(move || api.run(view.as_ref(), row, &params)))?;
+                let (api, waits) = (self.api.clone(), self.waits.adder());
+                let (view, params) = (view.cloned(), params.to_vec());
+                let work = move || match api.begin(view.as_ref(), row, &params) {
+                    Ok(Reply::Ready(answer)) => Some(Ok(answer)),
+                    Ok(Reply::Later(wait)) => {
+                        waits.add(ticket, row, wait);
+                        None
+                    }
+                    Err(error) => Some(Err(error)),
+                };
+                self.workers.submit(ticket, Box::new(work))?;
                 Ok(None)
             }
         }
@@ -136,11 +147,12 @@ impl PyNode {
         Ok(PyBytes::new(py, &json))
     }
 
-    /// Ends production, saves the pool and closes the journal. Calls that wait for a core thread are refused with
-    /// -32002, running ones finish. Blocks until all that is done; a second call does nothing.
+    /// Ends production, saves the pool and closes the journal. Calls that wait for a core thread or a step are refused
+    /// with -32002, running ones finish. Blocks until all that is done; a second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.0.workers.stop();
+            self.0.waits.stop();
             self.0.api.node().stop();
         });
     }
@@ -179,7 +191,9 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let node = Arc::new(Node::open(settings.node()?, surroundings)?);
     let completions = Arc::new(Completions::new()?);
     let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
-    Ok(Core { api: Arc::new(Api::new(node, settings.limits())), workers, completions })
+    let api = Arc::new(Api::new(node, settings.limits()));
+    let waits = Waits::start(api.clone(), completions.clone())?;
+    Ok(Core { api, workers, waits, completions })
 }
 
 fn verdict(result: Result<(), String>) -> (bool, String) {

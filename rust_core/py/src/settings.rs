@@ -91,6 +91,10 @@ struct PyLimits {
     call_gas: Option<u64>,
     /// Milliseconds.
     call_time: Option<u64>,
+    slots: Option<u64>,
+    pool_transactions: Option<u64>,
+    /// Milliseconds.
+    sync_time: Option<u64>,
 }
 
 fn yes() -> bool {
@@ -164,6 +168,9 @@ impl PySettings {
             log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
             call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
             call_time: self.limits.call_time.map_or(default.call_time, Duration::from_millis),
+            slots: self.limits.slots.unwrap_or(default.slots),
+            pool_transactions: self.limits.pool_transactions.unwrap_or(default.pool_transactions),
+            sync_time: self.limits.sync_time.map_or(default.sync_time, Duration::from_millis),
         }
     }
 }

@@ -10,8 +10,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::completions::{Completions, Outcome};
 
-/// Work whose outcome goes back under a ticket.
-type Work = Box<dyn FnOnce() -> Outcome + Send>;
+/// Work whose outcome goes back under a ticket; `None` when somebody else will push it.
+type Work = Box<dyn FnOnce() -> Option<Outcome> + Send>;
 
 /// Limit exceeded.
 const LIMIT: i64 = -32005;
@@ -93,7 +93,9 @@ impl Drop for Workers {
 impl Queue {
     fn run(&self) {
         while let Some((ticket, work)) = self.next() {
-            self.completions.push(ticket, work());
+            if let Some(outcome) = work() {
+                self.completions.push(ticket, outcome);
+            }
         }
     }
 
@@ -112,6 +114,7 @@ impl Queue {
     }
 }
 
-fn stopping() -> RpcError {
+/// The outcome of a call that a node that stops does not answer.
+pub fn stopping() -> RpcError {
     RpcError { code: UNAVAILABLE, message: "the node is stopping".to_owned(), data: None }
 }

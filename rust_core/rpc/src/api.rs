@@ -10,7 +10,11 @@ use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Node, View};
 use foreseal_types::mutant;
 
-use crate::{Error, Method, RpcError, params::Params, table};
+use crate::{
+    Error, Method, RpcError, Wait,
+    params::Params,
+    table::{self, Run},
+};
 
 /// What one request may take. Each is a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,12 @@ pub struct Limits {
     pub call_gas: u64,
     /// Time for one `eth_call` or estimate.
     pub call_time: Duration,
+    /// Storage slots of one `eth_getProof` or `eth_getStorageValues`.
+    pub slots: u64,
+    /// Transactions in the answer of one `txpool_content` or `txpool_inspect`.
+    pub pool_transactions: u64,
+    /// Longest time that `eth_sendRawTransactionSync` may be asked to wait.
+    pub sync_time: Duration,
 }
 
 impl Limits {
@@ -39,6 +49,9 @@ impl Default for Limits {
             log_time: Duration::from_secs(5),
             call_gas: 400_000_000,
             call_time: Duration::from_secs(5),
+            slots: 1024,
+            pool_transactions: 20_000,
+            sync_time: Duration::from_secs(30),
         }
     }
 }
@@ -62,6 +75,14 @@ impl<'a> Context<'a> {
     pub(crate) fn newest_view(&self) -> Result<Arc<View>, Error> {
         self.node.view().ok_or(Error::Starting)
     }
+}
+
+/// How a call went on.
+#[derive(Debug)]
+pub enum Reply {
+    /// The answer, JSON.
+    Ready(Vec<u8>),
+    Later(Wait),
 }
 
 /// The methods over one node.
@@ -88,21 +109,43 @@ impl Api {
         self.run(view, method, params)
     }
 
-    /// Calls `method`. A panic in it becomes an error: no request ends the process.
+    /// Calls `method`. A panic in it becomes an error: no request ends the process. A method that would have to wait is
+    /// given no time.
     pub fn run(
         &self,
         view: Option<&Arc<View>>,
         method: &'static Method,
         params: &[u8],
     ) -> Result<Vec<u8>, RpcError> {
+        match self.begin(view, method, params)? {
+            Reply::Ready(answer) => Ok(answer),
+            Reply::Later(wait) => self.poll(method, &wait)?.ok_or_else(|| wait.give_up().into()),
+        }
+    }
+
+    /// As [`Self::run`], for a caller who can come back: with the wait, when the node changed and at its deadline.
+    pub fn begin(
+        &self,
+        view: Option<&Arc<View>>,
+        method: &'static Method,
+        params: &[u8],
+    ) -> Result<Reply, RpcError> {
         let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
         let view = newest.as_ref().or(view);
         let context = Context { node: &self.node, view, limits: &self.limits };
-        let answer = guarded(method.name, || {
+        let reply = guarded(method.name, || {
             let mut params = Params::parse(params, method.name, method.arguments)?;
-            (method.run)(&context, &mut params)
+            match method.run {
+                Run::Answer(answer) => answer(&context, &mut params).map(Reply::Ready),
+                Run::Begin(begin) => begin(&context, &mut params),
+            }
         });
-        answer.map_err(RpcError::from)
+        reply.map_err(RpcError::from)
+    }
+
+    /// What `method` answers by now; `None` when it has to wait on.
+    pub fn poll(&self, method: &'static Method, wait: &Wait) -> Result<Option<Vec<u8>>, RpcError> {
+        guarded(method.name, || wait.poll(&self.node)).map_err(RpcError::from)
     }
 }
 

@@ -9,7 +9,8 @@ use foreseal_pool::PoolError;
 use foreseal_state::StateError;
 
 use crate::{
-    json::{Object, write_data},
+    SyncError,
+    json::{Object, write_data, write_quantity},
     params::ParamsError,
     revert,
 };
@@ -27,11 +28,13 @@ pub enum Error {
     Resolve(ResolveError),
     Range(RangeError),
     LogLimit(LogLimit),
+    Limit(Limit),
     CallReverted(Bytes),
     CallHalted(HaltReason),
     Call(ExecutionError),
     Estimate(EstimateError),
     Submit(SubmitError),
+    Sync(SyncError),
     State(StateError),
     /// A method panicked; the log has the details.
     Panicked,
@@ -61,6 +64,21 @@ pub enum LogLimitKind {
     Milliseconds { max: u64 },
 }
 
+/// More of something than one request may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What there is too much of, as `data` names it.
+    pub name: &'static str,
+    pub max: u64,
+}
+
+impl Limit {
+    /// Refuses more than `max`.
+    pub fn check(self, count: usize) -> Result<(), Error> {
+        if u64::try_from(count).is_ok_and(|count| count <= self.max) { Ok(()) } else { Err(self.into()) }
+    }
+}
+
 macro_rules! from {
     ($($source:ty => $variant:ident),* $(,)?) => {
         $(impl From<$source> for Error {
@@ -76,9 +94,11 @@ from! {
     ResolveError => Resolve,
     RangeError => Range,
     LogLimit => LogLimit,
+    Limit => Limit,
     ExecutionError => Call,
     EstimateError => Estimate,
     SubmitError => Submit,
+    SyncError => Sync,
     StateError => State,
 }
 
@@ -101,6 +121,10 @@ const UNAVAILABLE: i64 = -32002;
 const LIMIT: i64 = -32005;
 /// The execution API's code of a reverted `eth_call`.
 const REVERTED: i64 = 3;
+// EIP-7966.
+const SYNC_TIMEOUT: i64 = 4;
+const SYNC_NOT_EXECUTABLE: i64 = 5;
+const SYNC_NONCE_GAP: i64 = 6;
 
 impl From<Error> for RpcError {
     fn from(error: Error) -> Self {
@@ -114,6 +138,11 @@ impl From<Error> for RpcError {
             Error::Resolve(error @ ResolveError::NotCanonical) => Self::new(SERVER, error.to_string()),
             Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::LogLimit(limit) => limit.into(),
+            Error::Limit(Limit { name, max }) => {
+                let data = format!(r#"{{"limit":"{name}","max":{max}}}"#).into_bytes();
+                let message = format!("a request may ask for at most {max} {name}");
+                Self { data: Some(data), ..Self::new(LIMIT, message) }
+            }
             Error::CallReverted(output) => Self::reverted(REVERTED, revert::message(&output), &output),
             Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),
             Error::Call(error) => error.into(),
@@ -122,6 +151,7 @@ impl From<Error> for RpcError {
             Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_))) => {
                 Self::new(UNAVAILABLE, error.to_string())
             }
+            Error::Sync(error) => error.into(),
             Error::State(error) | Error::Resolve(ResolveError::Read(error)) => error.into(),
             Error::Panicked => Self::new(INTERNAL, "internal error"),
         }
@@ -167,6 +197,27 @@ impl From<PoolError> for RpcError {
             return error.into();
         }
         Self { data: numbers(&error.data()), ..Self::new(SERVER, error.message()) }
+    }
+}
+
+impl From<SyncError> for RpcError {
+    fn from(error: SyncError) -> Self {
+        let mut data = Vec::new();
+        let code = match &error {
+            SyncError::Timeout { hash, .. } => {
+                write_data(&mut data, hash.as_slice());
+                SYNC_TIMEOUT
+            }
+            SyncError::NotExecutable { hash, .. } => {
+                write_data(&mut data, hash.as_slice());
+                SYNC_NOT_EXECUTABLE
+            }
+            SyncError::NonceGap { expected, .. } => {
+                write_quantity(&mut data, *expected);
+                SYNC_NONCE_GAP
+            }
+        };
+        Self { data: Some(data), ..Self::new(code, error.to_string()) }
     }
 }
 

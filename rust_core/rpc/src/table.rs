@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
-    Context, Error, block_parts, blocks, calls, chain, fees, logs, params::Params, raw, state, submit,
-    transactions,
+    Context, Error, Reply, block_parts, blocks, calls, chain, config, fees, logs, params::Params, proofs,
+    raw, send_sync, state, storage_values, submit, transaction_status, transactions, txpool,
 };
 
 #[cfg(test)]
@@ -21,8 +21,17 @@ pub enum Cost {
     Threaded,
 }
 
-/// What a method does with its parameters. The answer is JSON.
-pub type Run = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
+/// A method that answers at once. The answer is JSON.
+pub type Answer = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
+/// A method whose answer may have to be waited for.
+pub type Begin = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
+
+/// What a method does with its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Run {
+    Answer(Answer),
+    Begin(Begin),
+}
 
 /// A row of the table.
 #[derive(Debug)]
@@ -35,12 +44,17 @@ pub struct Method {
 }
 
 impl Method {
-    pub(crate) const fn inline(name: &'static str, arguments: &'static [Argument], run: Run) -> Self {
-        Self { name, cost: Cost::Inline, arguments, run }
+    pub(crate) const fn inline(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+        Self { name, cost: Cost::Inline, arguments, run: Run::Answer(run) }
     }
 
-    pub(crate) const fn threaded(name: &'static str, arguments: &'static [Argument], run: Run) -> Self {
-        Self { name, cost: Cost::Threaded, arguments, run }
+    pub(crate) const fn threaded(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+        Self { name, cost: Cost::Threaded, arguments, run: Run::Answer(run) }
+    }
+
+    /// Begins on another thread and blocks none while it waits.
+    pub(crate) const fn waiting(name: &'static str, arguments: &'static [Argument], run: Begin) -> Self {
+        Self { name, cost: Cost::Threaded, arguments, run: Run::Begin(run) }
     }
 }
 
@@ -50,12 +64,18 @@ const FAMILIES: &[&[Method]] = &[
     blocks::METHODS,
     calls::METHODS,
     chain::METHODS,
+    config::METHODS,
     fees::METHODS,
     logs::METHODS,
+    proofs::METHODS,
     raw::METHODS,
+    send_sync::METHODS,
     state::METHODS,
+    storage_values::METHODS,
     submit::METHODS,
+    transaction_status::METHODS,
     transactions::METHODS,
+    txpool::METHODS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Method>> =
@@ -85,11 +105,17 @@ pub enum Kind {
     Filter,
     /// 32 bytes.
     Hash,
+    /// A time: an integer or a quantity. No value of it is wrong.
+    Milliseconds,
     Percentiles,
     /// At most 64 bits.
     Quantity,
     /// A storage position.
     Slot,
+    /// Storage positions of several accounts by address.
+    StorageRequests,
+    /// A list of storage positions.
+    Slots,
 }
 
 /// A positional parameter of a method.

@@ -54,9 +54,13 @@ fn included(view: &View, hash: &B256) -> Result<Option<Vec<u8>>, StateError> {
 
 fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let hash = params.required()?;
-    let view = context.view()?;
-    let Some((found, index)) = view.transaction(&hash)? else { return Ok(NULL.to_vec()) };
-    Ok(receipt(view, &found.block, index).unwrap_or_else(|| NULL.to_vec()))
+    Ok(receipt_of(context.view()?, &hash)?.unwrap_or_else(|| NULL.to_vec()))
+}
+
+/// The receipt of a transaction that is in a block of `view`.
+pub fn receipt_of(view: &View, hash: &B256) -> Result<Option<Vec<u8>>, StateError> {
+    let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
+    Ok(receipt(view, &found.block, index))
 }
 
 fn receipt(view: &View, block: &Block, index: usize) -> Option<Vec<u8>> {

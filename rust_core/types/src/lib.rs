@@ -5,6 +5,7 @@ mod block;
 mod chain;
 mod diff;
 mod flashblock;
+mod fork_id;
 mod genesis;
 mod hash;
 mod log_filter;

@@ -10,4 +10,5 @@ mod fees;
 mod model;
 mod queue;
 mod rules;
+mod runnable;
 mod saved;

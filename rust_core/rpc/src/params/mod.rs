@@ -4,6 +4,7 @@ mod block;
 mod call_object;
 mod filter;
 mod hex;
+mod storage;
 #[cfg(test)]
 pub mod tests;
 mod value;
@@ -14,7 +15,8 @@ use serde_json::value::RawValue;
 
 pub use call_object::CallObject;
 pub use filter::{BlockSelection, Filter, Tag};
-pub use value::{Percentiles, Word};
+pub use storage::{StorageKey, StorageRequests};
+pub use value::{Milliseconds, Percentiles, Word};
 
 use crate::{Argument, Error};
 
@@ -63,6 +65,8 @@ pub enum Reason {
     Differs { other: &'static str },
     #[error("is missing")]
     Missing,
+    #[error("names no slot")]
+    NoSlots,
     #[error("expected ascending percentiles from 0 to 100")]
     Percentiles,
     #[error("transaction type is not supported")]

@@ -30,18 +30,21 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Data => read::<Bytes>(value).map(drop),
         Kind::Filter => read::<Filter>(value).map(drop),
         Kind::Hash => read::<B256>(value).map(drop),
+        Kind::Milliseconds => read::<Milliseconds>(value).map(drop),
         Kind::Percentiles => read::<Percentiles>(value).map(drop),
         Kind::Quantity => read::<u64>(value).map(drop),
         Kind::Slot => read::<Word>(value).map(drop),
+        Kind::Slots => read::<Vec<StorageKey>>(value).map(drop),
+        Kind::StorageRequests => read::<StorageRequests>(value).map(drop),
     }
 }
 
 #[test]
 fn every_kind_refuses_every_wrong_form_naming_the_argument() {
     for kind in Kind::ALL {
-        assert!(!wrong_values(kind).is_empty());
-        for (value, want) in wrong_values(kind) {
-            let message = read_kind(kind, value).expect_err(value);
+        assert!(!wrong_values(*kind).is_empty() || *kind == Kind::Milliseconds, "{kind:?}");
+        for (value, want) in wrong_values(*kind) {
+            let message = read_kind(*kind, value).expect_err(value);
             assert!(message.starts_with("invalid argument 0 (thing"), "{kind:?} {value}: {message}");
             assert!(message.ends_with(want), "{kind:?} {value}: {message} should say: {want}");
         }
@@ -213,7 +216,7 @@ proptest! {
     #[test]
     fn any_json_is_a_value_or_an_error_that_names_the_argument(value in json_value()) {
         for kind in Kind::ALL {
-            if let Err(message) = read_kind(kind, &value) {
+            if let Err(message) = read_kind(*kind, &value) {
                 let named = message.starts_with("invalid argument 0 (thing");
                 prop_assert!(named || message == "missing argument 0 (thing)", "{kind:?} {value}: {message}");
             }
@@ -238,4 +241,39 @@ fn deep_nesting_does_not_recurse() {
     assert!(params.required::<Filter>().is_err());
     let raw: &RawValue = serde_json::from_str(&deep).unwrap();
     assert!(CallObject::read(raw).is_err());
+}
+
+#[test]
+fn a_storage_key_is_any_hex_of_at_most_32_bytes() {
+    let word = format!("\"0x{:064x}\"", 0xab);
+    for (text, slot, whole) in [
+        ("\"0x0\"", 0, false),
+        ("\"0x00\"", 0, false),
+        ("\"0x0ab\"", 0xab, false),
+        (word.as_str(), 0xab, true),
+    ] {
+        assert_eq!(read(text), Ok(StorageKey { slot: U256::from(slot), whole }), "{text}");
+    }
+}
+
+#[test]
+fn a_time_is_an_integer_or_a_quantity_and_anything_else_is_none() {
+    for (value, want) in [
+        ("2000", Some(2000)),
+        ("\"0x7d0\"", Some(2000)),
+        ("18446744073709551615", Some(u64::MAX)),
+        ("18446744073709551616", None),
+        ("0", None),
+        ("\"0x0\"", None),
+        ("-1", None),
+        ("1.5", None),
+        ("1e3", None),
+        ("\"2000\"", None),
+        ("\"0x07\"", None),
+        ("true", None),
+        ("[]", None),
+        ("{}", None),
+    ] {
+        assert_eq!(read(value), Ok(Milliseconds(want)), "{value}");
+    }
 }

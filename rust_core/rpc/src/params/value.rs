@@ -42,6 +42,45 @@ pub fn object<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Inv
     Ok(serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?)
 }
 
+/// The entries of a JSON object whose names are data, in the order given.
+pub fn entries(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, Invalid> {
+    if !raw.get().starts_with('{') {
+        return Err(Reason::NotObject.into());
+    }
+    let Entries(entries) = serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?;
+    Ok(entries)
+}
+
+struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    entries.push((name, value));
+                }
+                Ok(entries)
+            }
+        }
+
+        deserializer.deserialize_map(Visitor).map(Self)
+    }
+}
+
+/// A name; borrowed unless it has escapes.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// An object's field; `None` if it is absent or `null`.
 pub fn field<'a, T: Param<'a>>(raw: Option<&'a RawValue>, name: &str) -> Result<Option<T>, Invalid> {
     raw.map(|raw| T::read(raw).map_err(|e| e.in_field(name))).transpose()
@@ -131,5 +170,16 @@ impl Param<'_> for Percentiles {
             values.push(value);
         }
         Ok(Self(values))
+    }
+}
+
+/// A time in milliseconds, as a JSON integer or a hex quantity. Whatever else it is counts as not given (EIP-7966).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Milliseconds(pub Option<u64>);
+
+impl Param<'_> for Milliseconds {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let number = raw.get().parse().ok();
+        Ok(Self(number.or_else(|| u64::read(raw).ok()).filter(|time| *time > 0)))
     }
 }

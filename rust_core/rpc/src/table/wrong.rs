@@ -4,7 +4,7 @@ use super::Kind;
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: &[Self] = &[
         Self::Address,
         Self::Block,
         Self::Boolean,
@@ -12,9 +12,12 @@ impl Kind {
         Self::Data,
         Self::Filter,
         Self::Hash,
+        Self::Milliseconds,
         Self::Percentiles,
         Self::Quantity,
         Self::Slot,
+        Self::Slots,
+        Self::StorageRequests,
     ];
 }
 
@@ -163,6 +166,36 @@ const PERCENTILES: &[Case] = &[
     ("[101]", "[0]): expected ascending percentiles from 0 to 100"),
     ("[50,20]", "[1]): expected ascending percentiles from 0 to 100"),
 ];
+const SLOTS: &[Case] = &[
+    ("\"0x0\"", "expected an array"),
+    ("[0]", "[0]): expected a string"),
+    ("[\"0x0\",\"0\"]", "[1]): hex string without 0x prefix"),
+    ("[\"0x\"]", "[0]): hex number has no digits"),
+    ("[\"0xzz\"]", "[0]): hex string has a character that is not a hex digit"),
+    (
+        "[\"0x00000000000000000000000000000000000000000000000000000000000000000\"]",
+        "[0]): hex number is larger than 256 bits",
+    ),
+];
+const STORAGE_REQUESTS: &[Case] = &[
+    ("[]", "expected an object"),
+    ("{}", "names no slot"),
+    ("{\"0x00000000000000000000000000000000000000aa\":[]}", "names no slot"),
+    ("{\"0x01\":[\"0x0\"]}", ".0x01): expected 20 bytes, got 1"),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":\"0x0\"}",
+        ".0x00000000000000000000000000000000000000aa): expected an array",
+    ),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":[\"zz\"]}",
+        ".0x00000000000000000000000000000000000000aa[0]): hex string without 0x prefix",
+    ),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":[\"0x0\"],\
+         \"0x00000000000000000000000000000000000000AA\":[\"0x0\"]}",
+        "field given twice, or not valid JSON",
+    ),
+];
 
 /// Values that an argument of this kind refuses, each with the end of its message.
 pub fn wrong_values(kind: Kind) -> &'static [Case] {
@@ -174,8 +207,11 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Data => DATA,
         Kind::Filter => FILTER,
         Kind::Hash => HASH,
+        Kind::Milliseconds => &[],
         Kind::Percentiles => PERCENTILES,
         Kind::Quantity => QUANTITY,
         Kind::Slot => SLOT,
+        Kind::Slots => SLOTS,
+        Kind::StorageRequests => STORAGE_REQUESTS,
     }
 }

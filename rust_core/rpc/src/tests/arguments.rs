@@ -16,9 +16,12 @@ fn right_value(kind: Kind) -> &'static str {
         Kind::Data => "\"0x00\"",
         Kind::Filter => "{\"fromBlock\":\"pending\"}",
         Kind::Hash => "\"0x00000000000000000000000000000000000000000000000000000000000000aa\"",
+        Kind::Milliseconds => "100",
         Kind::Percentiles => "[10,50.5]",
         Kind::Quantity => "\"0x1\"",
         Kind::Slot => "\"0x0\"",
+        Kind::Slots => "[\"0x0\",\"0x00\"]",
+        Kind::StorageRequests => "{\"0x00000000000000000000000000000000000000aa\":[\"0x1\"]}",
     }
 }
 

@@ -6,9 +6,12 @@ mod calls;
 mod fees;
 mod logs;
 mod pending;
+mod proofs;
 mod samples;
+mod send_sync;
 mod state;
 mod submit;
+mod txpool;
 
 use std::{
     path::Path,

@@ -47,8 +47,6 @@ const MISSING: &[&str] = &[
     "debug_traceBlockByNumber",
     "debug_traceTransaction",
     "eth_createAccessList",
-    "eth_getProof",
-    "eth_getStorageValues",
     "eth_simulateV1",
 ];
 

@@ -1,0 +1,17 @@
+//! Which precompiled contracts a fork has, by name.
+
+use alloy_primitives::Address;
+use foreseal_types::SpecId;
+use revm::precompile::{PrecompileSpecId, Precompiles};
+
+/// The precompiled contracts that execute under the rules of `fork`: their names in EIP-7910 and their addresses, by name.
+pub fn named_precompiles(fork: SpecId) -> Vec<(&'static str, Address)> {
+    let precompiles = Precompiles::new(PrecompileSpecId::from_spec_id(fork));
+    let named = precompiles.addresses().filter_map(|address| {
+        let precompile = precompiles.get(address)?;
+        Some((precompile.id().name(), *address))
+    });
+    let mut named: Vec<_> = named.collect();
+    named.sort_unstable();
+    named
+}

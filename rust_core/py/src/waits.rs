@@ -1,0 +1,111 @@
+//! Calls that wait for a step. One thread looks after all of them; none of the threads that answer is held up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use std::{io, thread};
+
+use foreseal_rpc::{Api, Method, Wait};
+use parking_lot::Mutex;
+
+use crate::completions::Completions;
+use crate::workers::stopping;
+
+/// A call that waits, and the ticket under which its outcome goes back.
+struct Waiting {
+    ticket: u64,
+    method: &'static Method,
+    wait: Wait,
+}
+
+/// The calls that wait, and the thread that looks after them.
+pub struct Waits {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    api: Arc<Api>,
+    completions: Arc<Completions>,
+    waiting: Mutex<Vec<Waiting>>,
+    stopped: AtomicBool,
+}
+
+impl Waits {
+    /// Starts the thread.
+    pub fn start(api: Arc<Api>, completions: Arc<Completions>) -> io::Result<Self> {
+        let shared = Shared { api, completions, waiting: Mutex::default(), stopped: AtomicBool::new(false) };
+        let shared = Arc::new(shared);
+        let runner = shared.clone();
+        let thread = thread::Builder::new().name("foreseal-waits".to_owned()).spawn(move || runner.run())?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// A handle to add calls with.
+    pub fn adder(&self) -> Adder {
+        Adder(self.shared.clone())
+    }
+
+    /// Refuses what waits and ends the thread. Blocks until that is done.
+    pub fn stop(&self) {
+        self.shared.stopped.store(true, Ordering::Release);
+        self.shared.api.node().changes().notify();
+        if let Some(thread) = self.thread.lock().take() {
+            // Methods are polled under a guard, so the thread cannot have panicked.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Adds calls that wait.
+pub struct Adder(Arc<Shared>);
+
+impl Adder {
+    /// Lets a call wait; its outcome is pushed to the completions under `ticket`.
+    pub fn add(&self, ticket: u64, method: &'static Method, wait: Wait) {
+        self.0.waiting.lock().push(Waiting { ticket, method, wait });
+        // It may have been executed before it was added: everything is looked at once more.
+        self.0.api.node().changes().notify();
+    }
+}
+
+/// Longest sleep of the thread when nothing waits.
+const IDLE: Duration = Duration::from_hours(1);
+
+impl Shared {
+    fn run(&self) {
+        let node = self.api.node();
+        while !self.stopped.load(Ordering::Acquire) {
+            let seen = node.changes().count();
+            let deadline = self.poll_all();
+            let sleep = deadline.map_or(IDLE, |deadline| deadline.saturating_sub(node.now().monotonic));
+            node.changes().wait(seen, sleep);
+        }
+        for Waiting { ticket, .. } in self.waiting.lock().drain(..) {
+            self.completions.push(ticket, Err(stopping()));
+        }
+    }
+
+    /// Answers the calls that can be answered. The earliest deadline of the others.
+    fn poll_all(&self) -> Option<Duration> {
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        let left: Vec<Waiting> = waiting.into_iter().filter(|waiting| !self.answer(waiting)).collect();
+        let deadline = left.iter().map(|waiting| waiting.wait.deadline()).min();
+        self.waiting.lock().extend(left);
+        deadline
+    }
+
+    fn answer(&self, waiting: &Waiting) -> bool {
+        let outcome = self.api.poll(waiting.method, &waiting.wait).transpose();
+        let Some(outcome) = outcome else { return false };
+        self.completions.push(waiting.ticket, outcome);
+        true
+    }
+}

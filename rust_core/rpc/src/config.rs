@@ -1,0 +1,93 @@
+//! `eth_config` (EIP-7910): the rules now, next and last.
+
+use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
+use alloy_primitives::{Address, B256};
+use foreseal_evm::named_precompiles;
+use foreseal_types::{ChainSpec, ForkPoint, SpecId};
+
+use crate::{Context, Error, Method, json::Object, params::Params};
+
+pub const METHODS: &[Method] = &[Method::inline("eth_config", &[], eth_config)];
+
+/// The rules at the newest sealed block; `next` and `last` are `null` when nothing more is scheduled.
+fn eth_config(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let view = context.view()?;
+    let genesis = view.sealed(0)?.map(|genesis| genesis.block.hash).unwrap_or_default();
+    let now = view.latest().block.header.timestamp;
+    let times = view.spec().fork_times();
+    let current = times.iter().copied().rfind(|time| *time <= now).unwrap_or(0);
+    let next = times.iter().copied().find(|time| *time > now);
+    let last = next.and(times.last().copied());
+    let rules = Rules { spec: view.spec(), genesis };
+    let mut out = Vec::with_capacity(4096);
+    let mut object = Object::open(&mut out);
+    rules.write(object.name("current"), current);
+    for (name, time) in [("next", next), ("last", last)] {
+        match time {
+            Some(time) => rules.write(object.name(name), time),
+            None => {
+                object.json(name, "null");
+            }
+        }
+    }
+    object.close();
+    Ok(out)
+}
+
+struct Rules<'a> {
+    spec: &'a ChainSpec,
+    genesis: B256,
+}
+
+impl Rules<'_> {
+    /// The rules that begin at `time`; 0 are those of genesis.
+    fn write(&self, out: &mut Vec<u8>, time: u64) {
+        let spec = self.spec;
+        let at = time.max(spec.genesis().timestamp);
+        let fork = spec.fork(ForkPoint { number: u64::MAX, timestamp: at, merged: true });
+        let mut object = Object::open(out);
+        object.json("activationTime", &time.to_string());
+        match spec.blob_params(at) {
+            None => {
+                object.json("blobSchedule", "null");
+            }
+            Some(blobs) => Object::open(object.name("blobSchedule"))
+                .json("target", &blobs.target_blob_count.to_string())
+                .json("max", &blobs.max_blob_count.to_string())
+                .json("baseFeeUpdateFraction", &blobs.update_fraction.to_string())
+                .close(),
+        }
+        object.quantity("chainId", spec.chain_id()).data("forkId", spec.fork_hash(self.genesis, at));
+        write_addresses(object.name("precompiles"), &named_precompiles(fork));
+        let contracts = system_contracts(fork, spec.deposit_contract());
+        write_addresses(object.name("systemContracts"), &contracts);
+        object.close();
+    }
+}
+
+fn write_addresses(out: &mut Vec<u8>, named: &[(&'static str, Address)]) {
+    let mut object = Object::open(out);
+    for (name, address) in named {
+        object.data(name, address);
+    }
+    object.close();
+}
+
+/// Those that block processing calls; the deposit contract's address is the chain's own.
+fn system_contracts(fork: SpecId, deposit: Option<Address>) -> Vec<(&'static str, Address)> {
+    let cancun = [("BEACON_ROOTS_ADDRESS", eip4788::BEACON_ROOTS_ADDRESS)];
+    let prague = [
+        ("CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS", eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS),
+        ("DEPOSIT_CONTRACT_ADDRESS", deposit.unwrap_or_default()),
+        ("HISTORY_STORAGE_ADDRESS", eip2935::HISTORY_STORAGE_ADDRESS),
+        ("WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS", eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS),
+    ];
+    let mut contracts = Vec::new();
+    if fork.is_enabled_in(SpecId::CANCUN) {
+        contracts.extend(cancun);
+    }
+    if fork.is_enabled_in(SpecId::PRAGUE) {
+        contracts.extend(prague);
+    }
+    contracts
+}

@@ -1,0 +1,68 @@
+//! Storage keys, alone and by account.
+
+use std::collections::HashSet;
+
+use alloy_primitives::{Address, U256};
+use serde_json::value::RawValue;
+
+use super::{
+    Invalid, Param, Reason, hex,
+    value::{entries, text},
+};
+
+/// Digits of a whole word.
+const WORD_DIGITS: usize = 64;
+
+/// A storage slot as the execution API lets methods on many slots be asked: any hex of at most 32 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorageKey {
+    pub slot: U256,
+    /// Whether it was written as 32 bytes.
+    pub whole: bool,
+}
+
+impl Param<'_> for StorageKey {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let text = text(raw)?;
+        let digits = text.strip_prefix("0x").ok_or(Reason::NoPrefix)?;
+        let significant = digits.trim_start_matches('0');
+        let shortest = match (digits.is_empty(), significant.is_empty()) {
+            (true, _) => return Err(Reason::NoDigits.into()),
+            (_, true) => "0",
+            _ => significant,
+        };
+        if digits.len() > WORD_DIGITS {
+            return Err(Reason::TooLarge { bits: 256 }.into());
+        }
+        Ok(Self { slot: hex::quantity(&format!("0x{shortest}"), 256)?, whole: digits.len() == WORD_DIGITS })
+    }
+}
+
+/// Slots of several accounts, in the order given; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageRequests(pub Vec<(Address, Vec<StorageKey>)>);
+
+impl Param<'_> for StorageRequests {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let mut requests: Vec<(Address, Vec<StorageKey>)> = Vec::new();
+        let mut seen = HashSet::new();
+        for (name, keys) in entries(raw)? {
+            let address = Address(hex::fixed(&name).map_err(|reason| in_entry(reason.into(), &name))?);
+            if !seen.insert(address) {
+                return Err(in_entry(Reason::Malformed.into(), &name));
+            }
+            requests.push((address, Vec::read(keys).map_err(|error| in_entry(error, &name))?));
+        }
+        if requests.iter().all(|(_, keys)| keys.is_empty()) {
+            return Err(Reason::NoSlots.into());
+        }
+        Ok(Self(requests))
+    }
+}
+
+/// Longest name of an entry that an error repeats.
+const MAX_NAME: usize = 66;
+
+fn in_entry(error: Invalid, name: &str) -> Invalid {
+    error.in_field(&name.chars().take(MAX_NAME).collect::<String>())
+}

@@ -1,0 +1,63 @@
+//! Merkle proofs of accounts and slots (EIP-1186).
+
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256};
+use foreseal_node::BlockId;
+use foreseal_state::{AccountProof, SlotProof};
+use foreseal_types::Account;
+
+use crate::{
+    Argument, Context, Error, Kind, Limit, Method,
+    json::{Object, write_data},
+    params::{Params, StorageKey},
+};
+
+pub const METHODS: &[Method] = &[Method::threaded(
+    "eth_getProof",
+    &[
+        Argument::required("address", Kind::Address),
+        Argument::required("slots", Kind::Slots),
+        Argument::optional("block", Kind::Block),
+    ],
+    get_proof,
+)];
+
+/// An account and slots of it with the trie nodes that prove them, or that they are not there.
+fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (address, keys): (Address, Vec<StorageKey>) = (params.required()?, params.required()?);
+    Limit { name: "slots", max: context.limits.slots }.check(keys.len())?;
+    let at = context.view()?.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let slots: Vec<U256> = keys.iter().map(|key| key.slot).collect();
+    let proof = at.state().prove_account(&address, &slots);
+    let mut out = Vec::new();
+    write_proof(&mut out, &proof, &keys);
+    Ok(out)
+}
+
+fn write_proof(out: &mut Vec<u8>, proof: &AccountProof, keys: &[StorageKey]) {
+    let absent = Account { code_hash: KECCAK256_EMPTY, ..Account::default() };
+    let account = proof.account.unwrap_or(absent);
+    Object::open(out)
+        .data("address", proof.address)
+        .list("accountProof", &proof.nodes, write_node)
+        .quantity("balance", account.balance)
+        .data("codeHash", account.code_hash)
+        .quantity("nonce", account.nonce)
+        .data("storageHash", proof.storage_root)
+        .list("storageProof", keys.iter().zip(&proof.slots), write_slot)
+        .close();
+}
+
+/// As in geth the key comes back in the form in which it was asked for: 32 bytes, or a quantity.
+fn write_slot(out: &mut Vec<u8>, (key, proof): (&StorageKey, &SlotProof)) {
+    let mut object = Object::open(out);
+    if key.whole {
+        object.data("key", key.slot.to_be_bytes::<32>());
+    } else {
+        object.quantity("key", key.slot);
+    }
+    object.quantity("value", proof.value).list("proof", &proof.nodes, write_node).close();
+}
+
+fn write_node(out: &mut Vec<u8>, node: &Bytes) {
+    write_data(out, node);
+}

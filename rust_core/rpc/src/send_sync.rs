@@ -1,0 +1,122 @@
+//! `eth_sendRawTransactionSync` (EIP-7966): the receipt as soon as the transaction is pre-confirmed.
+
+use std::time::Duration;
+
+use alloy_primitives::{B256, Bytes};
+use foreseal_node::{Node, SubmitError};
+use foreseal_pool::{Admission, PoolError, Status, Waiting};
+
+use crate::{
+    Argument, Context, Error, Kind, Method, Reply,
+    params::{Milliseconds, Params},
+    transactions::receipt_of,
+};
+
+pub const METHODS: &[Method] = &[Method::waiting(
+    "eth_sendRawTransactionSync",
+    &[Argument::required("data", Kind::Data), Argument::optional("timeoutMs", Kind::Milliseconds)],
+    send_raw_transaction_sync,
+)];
+
+/// How long it waits when the caller does not say, or says something that it cannot wait for.
+const DEFAULT_TIME: Duration = Duration::from_secs(2);
+
+/// Why a transaction has no receipt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SyncError {
+    #[error("the transaction is in the pool, but was in no step within {} ms", waited.as_millis())]
+    Timeout { hash: B256, waited: Duration },
+    /// It was not kept, or left the pool meanwhile.
+    #[error("the transaction cannot be executed: {reason}")]
+    NotExecutable { hash: B256, reason: String },
+    /// It was not kept.
+    #[error("the transaction has nonce {nonce}, but the sender's next one is {expected}")]
+    NonceGap { nonce: u64, expected: u64 },
+}
+
+/// The same bytes again are no error: their receipt is what the view has now, or will have.
+fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> Result<Reply, Error> {
+    let (raw, time): (Bytes, Option<Milliseconds>) = (params.required()?, params.optional()?);
+    let node = context.node;
+    let submission = node.decode(&raw)?;
+    let (hash, nonce) = (submission.hash(), submission.nonce());
+    let receipt = || -> Result<Option<Vec<u8>>, Error> { Ok(receipt_of(&*context.newest_view()?, &hash)?) };
+    if let Some(receipt) = receipt()? {
+        return Ok(Reply::Ready(receipt));
+    }
+    let waiting = match node.submit_runnable(submission) {
+        Ok(Admission::Added(_)) => None,
+        Ok(Admission::WouldWait(waiting)) => Some(waiting),
+        Err(SubmitError::Refused(PoolError::AlreadyKnown)) => match node.pool().status(&hash) {
+            Status::Queued(waiting) => Some(waiting),
+            _ => None,
+        },
+        Err(error) => {
+            // Somebody else may have sent it, and it has been executed since the view was looked at.
+            return receipt()?.map(Reply::Ready).ok_or(error.into());
+        }
+    };
+    match waiting {
+        None => {
+            let time = time_to_wait(time, context.limits.sync_time);
+            Ok(Reply::Later(Wait { hash, time, deadline: node.now().monotonic.saturating_add(time) }))
+        }
+        Some(Waiting::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
+        Some(waiting) => Err(SyncError::NotExecutable { hash, reason: waiting.to_string() }.into()),
+    }
+}
+
+/// The time that was asked for, if it is one and not above the limit.
+fn time_to_wait(asked: Option<Milliseconds>, limit: Duration) -> Duration {
+    let asked = asked.and_then(|Milliseconds(time)| time).map(Duration::from_millis);
+    asked.filter(|time| *time <= limit).unwrap_or(DEFAULT_TIME.min(limit))
+}
+
+/// A transaction that is in the pool, and somebody who waits for its receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    hash: B256,
+    time: Duration,
+    /// On the node's monotonic clock.
+    deadline: Duration,
+}
+
+impl Wait {
+    /// Until when it makes sense to ask again, on the node's monotonic clock.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// The receipt in the newest view, or why there will be none; `None` as long as neither is known. To be asked again
+    /// after every change of the node ([`foreseal_node::Changes`]) and at the deadline.
+    pub(crate) fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
+        let hash = self.hash;
+        // The pool first: what leaves it meanwhile is in the view that is read after it.
+        let gone = if node.pool().contains(&hash) { None } else { departed(&node.pool().status(&hash)) };
+        let view = node.view().ok_or(Error::Starting)?;
+        if let Some(receipt) = receipt_of(&view, &hash)? {
+            return Ok(Some(receipt));
+        }
+        if let Some(reason) = gone {
+            return Err(SyncError::NotExecutable { hash, reason }.into());
+        }
+        if node.now().monotonic >= self.deadline {
+            return Err(self.give_up());
+        }
+        Ok(None)
+    }
+
+    /// The answer to somebody who does not wait any longer.
+    pub(crate) fn give_up(&self) -> Error {
+        SyncError::Timeout { hash: self.hash, waited: self.time }.into()
+    }
+}
+
+/// Why a transaction left the pool. One that it does not know may be between pool and view: nothing is said of it.
+fn departed(status: &Status) -> Option<String> {
+    match status {
+        Status::Dropped(reason) => Some(reason.to_string()),
+        Status::Replaced { by } => Some(format!("replaced by {by}")),
+        Status::Pooled | Status::Queued(_) | Status::Unknown => None,
+    }
+}

@@ -1,0 +1,53 @@
+//! Many slots of many accounts at once.
+
+use alloy_primitives::Address;
+use foreseal_node::BlockId;
+use foreseal_state::{State, StateReader};
+
+use crate::{
+    Argument, Context, Error, Kind, Limit, Method,
+    json::write_data,
+    params::{Params, StorageKey, StorageRequests},
+};
+
+pub const METHODS: &[Method] = &[Method::threaded(
+    "eth_getStorageValues",
+    &[Argument::required("requests", Kind::StorageRequests), Argument::optional("block", Kind::Block)],
+    get_storage_values,
+)];
+
+/// By account, the slots' words in the order in which they were asked for.
+fn get_storage_values(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let StorageRequests(requests) = params.required()?;
+    let count = requests.iter().map(|(_, keys)| keys.len()).sum();
+    Limit { name: "slots", max: context.limits.slots }.check(count)?;
+    let at = context.view()?.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let mut out = vec![b'{'];
+    for (index, (address, keys)) in requests.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_values(&mut out, at.state(), address, keys)?;
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+fn write_values(
+    out: &mut Vec<u8>,
+    state: &State,
+    address: &Address,
+    keys: &[StorageKey],
+) -> Result<(), Error> {
+    let storage = state.storage_of(address)?;
+    write_data(out, address.as_slice());
+    out.extend_from_slice(b":[");
+    for (index, key) in keys.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_data(out, &storage.slot(&key.slot)?.to_be_bytes::<32>());
+    }
+    out.push(b']');
+    Ok(())
+}

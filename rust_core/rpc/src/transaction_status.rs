@@ -1,0 +1,75 @@
+//! Where a submitted transaction stands, from the pool to a sealed block.
+
+use alloy_primitives::B256;
+use foreseal_node::{Executed, View};
+use foreseal_pool::Status;
+use serde_json::Value;
+
+use crate::{Argument, Context, Error, Kind, Method, json::Object, params::Params};
+
+const HASH: Argument = Argument::required("hash", Kind::Hash);
+
+pub const METHODS: &[Method] = &[
+    Method::threaded("foreseal_transactionStatus", &[HASH], transaction_status),
+    Method::threaded("base_transactionStatus", &[HASH], base_transaction_status),
+];
+
+/// Where the transaction is: in a block of the newest view, or as the pool says.
+enum Found {
+    Block { number: u64, index: Option<u64>, sealed: bool },
+    Pool(Status),
+}
+
+/// The pool is read first: a transaction that leaves it meanwhile is in the newest view by then.
+fn find(context: &Context<'_>, hash: &B256) -> Result<Found, Error> {
+    let pooled = context.node.pool().status(hash);
+    let view = context.newest_view()?;
+    Ok(included(&view, hash)?.unwrap_or(Found::Pool(pooled)))
+}
+
+fn included(view: &View, hash: &B256) -> Result<Option<Found>, Error> {
+    let Some((block, place)) = view.transaction(hash)? else { return Ok(None) };
+    let (number, sealed) = (block.number(), block.number() <= view.latest().number());
+    Ok(Some(Found::Block { number, index: step_of(&block, place), sealed }))
+}
+
+/// Index of the first step that holds the transaction at `place`; `None` when the block's steps are not known.
+fn step_of(block: &Executed, place: usize) -> Option<u64> {
+    let index = block.steps.iter().position(|step| step.transactions > place)?;
+    u64::try_from(index).ok()
+}
+
+fn transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let found = find(context, &params.required()?)?;
+    let mut out = Vec::with_capacity(128);
+    let mut object = Object::open(&mut out);
+    let text = |text: &dyn ToString| Value::from(text.to_string()).to_string();
+    match found {
+        Found::Block { number, index, sealed } => object
+            .json("status", if sealed { "\"sealed\"" } else { "\"preconfirmed\"" })
+            .quantity("blockNumber", number)
+            .optional_quantity("flashblockIndex", index),
+        Found::Pool(Status::Pooled) => object.json("status", "\"pooled\""),
+        Found::Pool(Status::Queued(waiting)) => {
+            object.json("status", "\"queued\"").json("reason", &text(&waiting))
+        }
+        Found::Pool(Status::Dropped(reason)) => {
+            object.json("status", "\"dropped\"").json("reason", &text(&reason))
+        }
+        Found::Pool(Status::Replaced { by }) => object.json("status", "\"replaced\"").data("replacedBy", by),
+        Found::Pool(Status::Unknown) => object.json("status", "\"unknown\""),
+    };
+    object.close();
+    Ok(out)
+}
+
+/// As old clients of flashblocks ask: whether the transaction is pooled or in a block.
+fn base_transaction_status(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let known = match find(context, &params.required()?)? {
+        Found::Block { .. } | Found::Pool(Status::Pooled | Status::Queued(_)) => true,
+        Found::Pool(Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown) => false,
+    };
+    let mut out = Vec::with_capacity(32);
+    Object::open(&mut out).json("status", if known { "\"Known\"" } else { "\"Unknown\"" }).close();
+    Ok(out)
+}
