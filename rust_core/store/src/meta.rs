@@ -1,6 +1,6 @@
 //! What the store says about itself: format, chain, progress.
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 use heed::{RoTxn, RwTxn};
 
 use crate::{Options, StoreError, table::Table};
@@ -11,6 +11,7 @@ pub const SCHEMA: u32 = 1;
 const SCHEMA_KEY: &[u8] = b"schema";
 const IDENTITY_KEY: &[u8] = b"identity";
 const PROGRESS_KEY: &[u8] = b"progress";
+const NOTE_KEY: &[u8] = b"note";
 
 const IDENTITY_BYTES: usize = 8 + 32;
 const PROGRESS_BYTES: usize = 9 + 32 + 8 * 5;
@@ -128,4 +129,19 @@ pub(crate) fn read(meta: &Table, txn: &RoTxn<'_>) -> Result<Progress, StoreError
 
 pub(crate) fn write(meta: &Table, txn: &mut RwTxn<'_>, progress: &Progress) -> Result<(), StoreError> {
     meta.put(txn, PROGRESS_KEY, &sealed(&progress.encode()))
+}
+
+/// What the writer left beside the newest block; empty before the first.
+pub(crate) fn note(meta: &Table, txn: &RoTxn<'_>) -> Result<Bytes, StoreError> {
+    let damaged = |why| meta.damaged(NOTE_KEY, why);
+    let Some(stored) = meta.get(txn, NOTE_KEY)? else { return Ok(Bytes::new()) };
+    let (note, checksum) = stored.split_last_chunk::<4>().ok_or_else(|| damaged("it is too short"))?;
+    if *checksum != crc32c::crc32c(note).to_be_bytes() {
+        return Err(damaged("its checksum does not fit"));
+    }
+    Ok(Bytes::copy_from_slice(note))
+}
+
+pub(crate) fn write_note(meta: &Table, txn: &mut RwTxn<'_>, note: &[u8]) -> Result<(), StoreError> {
+    meta.put(txn, NOTE_KEY, &sealed(note))
 }

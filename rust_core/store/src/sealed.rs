@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alloy_primitives::Bytes;
 use foreseal_types::{Block, StateDiff};
 
 use crate::{Options, Progress, StoreError, StoredStep};
@@ -16,6 +17,8 @@ pub struct SealedBlock {
     pub diff: Arc<StateDiff>,
     /// Sequence number of the journal's append that seals the block.
     pub journal_sequence: u64,
+    /// What the writer wants to find again beside the head: [`crate::Store::note`].
+    pub note: Bytes,
 }
 
 impl SealedBlock {

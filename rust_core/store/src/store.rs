@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use alloy_primitives::Bytes;
 use heed::{Env, RwTxn, WithoutTls};
 
 use crate::{
@@ -51,6 +52,11 @@ impl Store {
         Ok(self.progress()?.head)
     }
 
+    /// What the writer left beside the newest block; empty before the first.
+    pub fn note(&self) -> Result<Bytes, StoreError> {
+        self.read(|snapshot, _| meta::note(&snapshot.tables.meta, snapshot.txn))
+    }
+
     /// Reads that fail once blocks are unwound.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         Ok(self.reader_of(self.progress()?.generation))
@@ -76,6 +82,9 @@ impl Store {
             }
             indexes.write(txn, tables)?;
             state.write(txn, tables)?;
+            if let Some(newest) = blocks.last() {
+                meta::write_note(&tables.meta, txn, &newest.note)?;
+            }
             forget_steps(txn, tables, progress, self.options().step_window)
         })
     }

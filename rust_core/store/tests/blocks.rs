@@ -6,6 +6,7 @@ mod support;
 
 use std::slice::from_ref;
 
+use alloy_primitives::Bytes;
 use foreseal_store::{Options, Reader, Store, StoreError};
 use foreseal_types::Block;
 use support::{Made, Maker, Size, sealed};
@@ -70,7 +71,7 @@ fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
     let folder = tempdir().unwrap();
     let options = Maker::options(&genesis);
     let store = Store::open(folder.path(), options).unwrap();
-    assert_eq!(store.head().unwrap(), None);
+    assert_eq!((store.head().unwrap(), store.note().unwrap()), (None, Bytes::new()));
     store.write(from_ref(&genesis.sealed)).unwrap();
     let mut rest = chain.as_slice();
     for size in [1, 1, 7, 0, 20, 31] {
@@ -89,6 +90,7 @@ fn what_was_written_is_read_in_batches_of_any_size_and_after_a_restart() {
     let progress = store.progress().unwrap();
     assert_eq!(progress.head.map(|head| head.hash), Some(chain[59].hash()));
     assert_eq!(progress.journal_sequence, chain[59].sealed.journal_sequence);
+    assert_eq!(store.note().unwrap(), chain[59].sealed.note);
     let reader = store.reader().unwrap();
     for made in std::iter::once(&genesis).chain(&chain) {
         assert_block(&reader, made);

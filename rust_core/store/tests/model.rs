@@ -181,12 +181,16 @@ proptest! {
                 Step::Write(count) => {
                     let made = maker.chain(model.head(), count);
                     store.write(&sealed(&made)).unwrap();
-                    made.into_iter().for_each(|made| model.push(made));
+                    for made in made {
+                        model.push(made);
+                    }
                 }
                 Step::Unwind(count) => {
                     let to = model.chain.len().saturating_sub(1 + count);
                     let reader = store.reader().unwrap();
-                    store.unwind(to as u64, 1_000).unwrap();
+                    let note = model.chain[to].0.sealed.note.clone();
+                    store.unwind(to as u64, 1_000, &note).unwrap();
+                    prop_assert_eq!(store.note().unwrap(), note);
                     let gone: Vec<Made> = model.chain.drain(to + 1..).map(|(made, _)| made).collect();
                     if !gone.is_empty() {
                         model.generation += 1;

@@ -1,8 +1,11 @@
 //! The table of steps of a sealed block.
 
+use std::sync::Arc;
+
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
+use foreseal_types::StateDiff;
 
 use crate::{StoreError, key, snapshot::Snapshot};
 
@@ -16,10 +19,12 @@ pub struct StoredStep {
     pub transactions: u32,
     /// Length in bytes of the RLP of these transactions.
     pub transactions_length: u64,
-    /// When it was made, unix time in milliseconds.
+    /// When it was made, unix time in milliseconds; 0 if that is not known.
     pub time: u64,
     /// The sequencer's signature; empty if it does not sign.
     pub signature: Bytes,
+    /// What a development helper wrote into the state, if that is what the step is: no transaction gives it.
+    pub written: Option<Arc<StateDiff>>,
 }
 
 /// The hash is computed from the header again.
@@ -30,6 +35,8 @@ struct StepOut<'a> {
     transactions_length: u64,
     time: u64,
     signature: &'a Bytes,
+    /// None or one.
+    written: Vec<&'a StateDiff>,
 }
 
 #[derive(RlpDecodable)]
@@ -39,6 +46,8 @@ struct StepWire {
     transactions_length: u64,
     time: u64,
     signature: Bytes,
+    /// None or one.
+    written: Vec<StateDiff>,
 }
 
 impl StoredStep {
@@ -49,14 +58,16 @@ impl StoredStep {
             transactions_length: self.transactions_length,
             time: self.time,
             signature: &self.signature,
+            written: self.written.iter().map(AsRef::as_ref).collect(),
         })
     }
 
     fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
-        let StepWire { header, transactions, transactions_length, time, signature } =
+        let StepWire { header, transactions, transactions_length, time, signature, written } =
             alloy_rlp::decode_exact(bytes)?;
         let hash = header.hash_slow();
-        Ok(Self { header, hash, transactions, transactions_length, time, signature })
+        let written = written.into_iter().next().map(Arc::new);
+        Ok(Self { header, hash, transactions, transactions_length, time, signature, written })
     }
 }
 

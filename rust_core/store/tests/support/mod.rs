@@ -91,7 +91,8 @@ impl Maker {
             withdrawals: Some(Withdrawals::default()),
             transactions_length: 0,
         };
-        let sealed = SealedBlock { block, steps: Vec::new(), diff: Arc::new(diff), journal_sequence: 0 };
+        let (diff, note) = (Arc::new(diff), self.bytes(20));
+        let sealed = SealedBlock { block, steps: Vec::new(), diff, journal_sequence: 0, note };
         Made { sealed, state }
     }
 
@@ -146,7 +147,8 @@ impl Maker {
         let full = cut(&block, block.transactions.len());
         let steps = self.steps(&full);
         let sequence = parent.sealed.journal_sequence + 1 + steps.len() as u64;
-        let sealed = SealedBlock { block: full, steps, diff: Arc::new(diff), journal_sequence: sequence };
+        let (diff, note) = (Arc::new(diff), self.bytes(20));
+        let sealed = SealedBlock { block: full, steps, diff, journal_sequence: sequence, note };
         Made { sealed, state }
     }
 
@@ -157,12 +159,14 @@ impl Maker {
         let mut cuts: Vec<usize> =
             (0..=count).filter(|at| *at == 0 || *at == count || self.random.random_bool(0.5)).collect();
         cuts.dedup();
+        let written = Arc::new(self.diff());
         let step = |at: usize| {
             let block = cut(block, at);
             StoredStep {
                 transactions: u32::try_from(at).unwrap(),
                 transactions_length: block.transactions_length as u64,
                 time: block.header.timestamp * 1_000 + at as u64,
+                written: (at % 3 == 2).then(|| written.clone()),
                 signature: Bytes::copy_from_slice(&block.hash[..at.min(2) * 32 / 2]),
                 hash: block.hash,
                 header: block.header,
