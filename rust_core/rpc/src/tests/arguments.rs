@@ -7,7 +7,7 @@ use crate::{Argument, Kind, Method, methods, params::tests::json_value, table::w
 use super::Bench;
 
 /// A value that an argument of this kind takes.
-fn right_value(kind: Kind) -> &'static str {
+pub fn right_value(kind: Kind) -> &'static str {
     match kind {
         Kind::Address => "\"0x00000000000000000000000000000000000000aa\"",
         Kind::Block => "\"pending\"",

@@ -1,6 +1,7 @@
 //! Methods over a node whose clock the test owns.
 
 mod arguments;
+mod asked;
 mod blocks;
 mod calls;
 mod fees;

@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 use foreseal_node::View;
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
 
-use super::Bench;
+use super::{Bench, asked};
 
 /// Blocks over which the gate is held.
 const BLOCKS: u64 = 200;
@@ -58,6 +58,7 @@ fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
         questions.push(("eth_call", format!("[{object},TAG]")));
         questions.push(("eth_estimateGas", format!("[{object},TAG]")));
     }
+    questions.extend(asked::about(block, &addresses(wallets)));
     questions
 }
 

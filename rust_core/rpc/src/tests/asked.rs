@@ -1,0 +1,92 @@
+//! Questions about a block for every method that can be asked one, made from the table: a new method cannot be missed.
+
+use alloy_primitives::Address;
+use foreseal_testkit::Contract;
+use foreseal_types::Block;
+
+use crate::{Kind, Method, methods};
+
+use super::arguments::right_value;
+
+/// Stands for the block's name in questions.
+pub const TAG: &str = "TAG";
+
+/// Methods whose answer is not of a block alone, with the reason.
+const APART: &[(&str, &str)] = &[
+    ("foreseal_transactionStatus", "says whether the block is sealed"),
+    ("eth_newFilter", "makes something new each time"),
+];
+
+/// Whether a question to the method can name a block or a transaction of it.
+fn names_a_block(method: &Method) -> bool {
+    let apart = APART.iter().any(|(name, _)| *name == method.name);
+    let named = |kind| matches!(kind, Kind::Block | Kind::Filter | Kind::Hash);
+    !apart && method.arguments.iter().any(|argument| named(argument.kind))
+}
+
+/// Every method that can name a block, asked about `block` with every combination of what its arguments may be.
+pub fn about(block: &Block, addresses: &[Address]) -> Vec<(&'static str, String)> {
+    let asked = methods().filter(|method| names_a_block(method));
+    asked.flat_map(|method| combinations(method, block, addresses)).collect()
+}
+
+fn combinations(
+    method: &'static Method,
+    block: &Block,
+    addresses: &[Address],
+) -> Vec<(&'static str, String)> {
+    let mut lists = vec![String::new()];
+    for argument in method.arguments {
+        let values = values(argument.kind, block, addresses);
+        let with = |list: &String| {
+            let separator = if list.is_empty() { "" } else { "," };
+            values.iter().map(|value| format!("{list}{separator}{value}")).collect::<Vec<_>>()
+        };
+        lists = lists.iter().flat_map(with).collect();
+    }
+    lists.into_iter().map(|list| (method.name, format!("[{list}]"))).collect()
+}
+
+/// What an argument may be in a question about the block.
+fn values(kind: Kind, block: &Block, addresses: &[Address]) -> Vec<String> {
+    let quoted = |value: &dyn std::fmt::Display| format!("\"{value}\"");
+    match kind {
+        Kind::Block => vec![TAG.to_owned()],
+        Kind::Filter => vec![
+            format!("{{\"fromBlock\":{TAG},\"toBlock\":{TAG}}}"),
+            format!("{{\"blockHash\":\"{}\"}}", block.hash),
+        ],
+        Kind::Hash => {
+            let transactions = block.transactions.iter().map(|transaction| transaction.hash());
+            std::iter::once(block.hash).chain(transactions).map(|hash| quoted(&hash)).collect()
+        }
+        Kind::Address => addresses.iter().map(|address| quoted(address)).collect(),
+        Kind::Boolean => vec!["false".to_owned(), "true".to_owned()],
+        Kind::Call => {
+            let call = |contract: Contract| format!("{{\"to\":\"{}\"}}", contract.address());
+            Contract::ALL.map(call).into()
+        }
+        Kind::Quantity => ["0x0", "0x1", "0x4"].map(|value| quoted(&value)).into(),
+        Kind::Slot => ["0x0", "0x1", "0x2"].map(|value| quoted(&value)).into(),
+        Kind::Slots => vec!["[\"0x0\",\"0x2\",\"0x77\"]".to_owned()],
+        Kind::StorageRequests => {
+            let one = |address: &Address| format!("\"{address}\":[\"0x0\",\"0x1\",\"0x2\"]");
+            vec![format!("{{{}}}", addresses.iter().map(one).collect::<Vec<_>>().join(","))]
+        }
+        other => vec![right_value(other).to_owned()],
+    }
+}
+
+#[test]
+fn every_method_that_takes_a_block_is_asked() {
+    let asked = |name: &str| methods().any(|method| method.name == name && names_a_block(method));
+    for name in
+        ["eth_getBalance", "eth_getProof", "eth_call", "eth_feeHistory", "debug_getRawBlock", "eth_getLogs"]
+    {
+        assert!(asked(name), "{name}");
+    }
+    assert!(methods().filter(|method| names_a_block(method)).count() > 25);
+    for (name, _) in APART {
+        assert!(!asked(name), "{name}");
+    }
+}
