@@ -1,11 +1,10 @@
 //! Execution without consequence: the machine behind `eth_call` and estimates.
 
-use alloy_consensus::Header;
 use alloy_eips::{eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{Address, B256, Bytes, Log, TxKind, U256};
-use foreseal_state::{BlockHashes, StateReader};
-use foreseal_types::{Account, ChainSpec, SpecId};
+use foreseal_types::{Account, SpecId};
 use revm::{
+    Inspector,
     context::{BlockEnv, TxEnv},
     context_interface::{
         either::Either,
@@ -14,11 +13,10 @@ use revm::{
 };
 
 use crate::{
-    cache::Cache,
     deadline::Deadline,
-    environment,
+    environment::{self, Environment},
     error::{ExecutionError, Rejected, TransactionFees},
-    machine::Machine,
+    machine::{Machine, MachineContext, MachineError},
 };
 
 /// A transaction that nobody signed. What is left out has no effect: no fee field means that fees and the base
@@ -75,59 +73,83 @@ pub struct CallLimits {
     pub deadline: Deadline,
 }
 
-/// Executes `request` in the environment of `header` over `reader`. Neither the block's gas limit nor EIP-7825 bounds
-/// its gas.
+impl CallLimits {
+    /// What a request gets that names this much gas, or none.
+    pub(crate) fn gas_of(&self, request: &CallRequest) -> u64 {
+        request.gas.unwrap_or(self.gas).min(self.gas)
+    }
+}
+
+/// Executes `request` in its environment. Neither the block's gas limit nor EIP-7825 bounds its gas.
 ///
 /// # Errors
 /// [`ExecutionError::Rejected`] when such a transaction could not be executed at all (funds, fees below the base
 /// fee, intrinsic gas, chain id); [`ExecutionError::TimeLimit`].
 pub fn call(
-    spec: &ChainSpec,
-    reader: &dyn StateReader,
-    hashes: &dyn BlockHashes,
-    header: &Header,
+    environment: &Environment<'_>,
     request: &CallRequest,
     limits: CallLimits,
 ) -> Result<CallOutcome, ExecutionError> {
-    let gas = request.gas.unwrap_or(limits.gas).min(limits.gas);
-    let mut simulation = Simulation::new(spec, reader, hashes, header, request)?;
+    let mut simulation = Simulation::new(environment, request)?;
     simulation.keep(limits.deadline);
-    let result = simulation.run(gas)?;
-    let gas_used = result.tx_gas_used();
-    Ok(match result {
-        ExecutionResult::Success { logs, output, .. } => {
-            CallOutcome::Success { gas_used, output: output.into_data(), logs }
+    Ok(simulation.run(limits.gas_of(request))?.into())
+}
+
+impl From<ExecutionResult> for CallOutcome {
+    fn from(result: ExecutionResult) -> Self {
+        let gas_used = result.tx_gas_used();
+        match result {
+            ExecutionResult::Success { logs, output, .. } => {
+                Self::Success { gas_used, output: output.into_data(), logs }
+            }
+            ExecutionResult::Revert { output, .. } => Self::Revert { gas_used, output },
+            ExecutionResult::Halt { reason, .. } => Self::Halt { gas_used, reason },
         }
-        ExecutionResult::Revert { output, .. } => CallOutcome::Revert { gas_used, output },
-        ExecutionResult::Halt { reason, .. } => CallOutcome::Halt { gas_used, reason },
-    })
+    }
+}
+
+impl CallOutcome {
+    /// Gas after refunds.
+    pub fn gas_used(&self) -> u64 {
+        match self {
+            Self::Success { gas_used, .. } | Self::Revert { gas_used, .. } | Self::Halt { gas_used, .. } => {
+                *gas_used
+            }
+        }
+    }
 }
 
 /// A request that can be run again and again with different gas limits; what was read stays read.
-pub(crate) struct Simulation<'a> {
-    machine: Machine<'a>,
+pub(crate) struct Simulation<'a, I = ()> {
+    machine: Machine<'a, I>,
     transaction: TxEnv,
     fees: TransactionFees,
 }
 
 impl<'a> Simulation<'a> {
-    pub fn new(
-        spec: &ChainSpec,
-        reader: &'a dyn StateReader,
-        hashes: &'a dyn BlockHashes,
-        header: &Header,
+    pub fn new(environment: &Environment<'a>, request: &CallRequest) -> Result<Self, ExecutionError> {
+        Self::with_inspector(environment, request, ())
+    }
+}
+
+impl<'a, I> Simulation<'a, I> {
+    /// A simulation whose [`Self::inspect`] shows what happens to `inspector`.
+    pub fn with_inspector(
+        environment: &Environment<'a>,
         request: &CallRequest,
+        inspector: I,
     ) -> Result<Self, ExecutionError> {
+        let spec = environment.spec;
         if request.chain_id.is_some_and(|id| id != spec.chain_id()) {
             return Err(Rejected::ChainId.into());
         }
-        let mut rules = environment::rules(spec, header);
+        let mut rules = environment::rules(spec, environment.header);
         rules.tx_chain_id_check = false;
         rules.disable_nonce_check = true;
         rules.disable_eip3607 = true;
         rules.disable_block_gas_limit = true;
         rules.tx_gas_limit_cap = Some(u64::MAX);
-        let mut block = environment::block(spec, header);
+        let mut block = environment.block();
         request.free(&mut block);
         let transaction = request.transaction()?;
         let fees = TransactionFees {
@@ -137,7 +159,7 @@ impl<'a> Simulation<'a> {
             block_gas: block.gas_limit,
             gas_limit: 0,
         };
-        let machine = Machine::new(Cache::new(reader, hashes), rules, block);
+        let machine = environment.machine(rules, block, inspector);
         Ok(Self { machine, transaction, fees })
     }
 
@@ -148,9 +170,17 @@ impl<'a> Simulation<'a> {
 
     /// Runs with a gas limit and forgets what it changed.
     pub fn run(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
+        self.bounded(gas_limit, Machine::simulate)
+    }
+
+    fn bounded(
+        &mut self,
+        gas_limit: u64,
+        run: impl FnOnce(&mut Machine<'a, I>, TxEnv) -> Result<ExecutionResult, MachineError>,
+    ) -> Result<ExecutionResult, ExecutionError> {
         self.transaction.gas_limit = gas_limit;
         let fees = TransactionFees { gas_limit, ..self.fees };
-        self.machine.simulate(self.transaction.clone()).map_err(|error| fees.error(error))
+        run(&mut self.machine, self.transaction.clone()).map_err(|error| fees.error(error))
     }
 
     /// An account before the request runs.
@@ -167,6 +197,17 @@ impl<'a> Simulation<'a> {
 
     pub fn fork(&self) -> SpecId {
         self.machine.fork()
+    }
+}
+
+impl<'a, I: Inspector<MachineContext<'a>>> Simulation<'a, I> {
+    /// As [`Self::run`], with the inspector looking on.
+    pub fn inspect(&mut self, gas_limit: u64) -> Result<ExecutionResult, ExecutionError> {
+        self.bounded(gas_limit, |machine, transaction| machine.inspect(transaction).map(|(result, _)| result))
+    }
+
+    pub fn inspector(&mut self) -> &mut I {
+        self.machine.inspector().0
     }
 }
 
@@ -191,6 +232,7 @@ impl CallRequest {
             block.basefee = 0;
         }
         if self.max_fee_per_blob_gas.unwrap_or(0) == 0
+            && !self.blob_hashes.is_empty()
             && let Some(blob) = &mut block.blob_excess_gas_and_price
         {
             blob.blob_gasprice = 0;

@@ -3,11 +3,59 @@
 use alloy_consensus::{Header, Transaction as _};
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
 use alloy_primitives::U256;
+use foreseal_state::{BlockHashes, StateReader};
 use foreseal_types::{ChainSpec, SpecId, Transaction};
 use revm::{
     context::{BlockEnv, CfgEnv, TxEnv},
     context_interface::{block::BlobExcessGasAndPrice, either::Either},
 };
+
+use crate::{cache::Cache, machine::Machine, precompiles::MovedPrecompiles};
+
+/// Where a request executes.
+#[derive(Clone)]
+pub struct Environment<'a> {
+    pub spec: &'a ChainSpec,
+    pub state: &'a dyn StateReader,
+    pub hashes: &'a dyn BlockHashes,
+    /// The block that it is in.
+    pub header: &'a Header,
+    /// Wei per blob gas, in place of what follows from the header.
+    pub blob_base_fee: Option<u128>,
+    pub precompiles: MovedPrecompiles,
+}
+
+impl<'a> Environment<'a> {
+    /// In the block of `header`, as it is.
+    pub fn new(
+        spec: &'a ChainSpec,
+        state: &'a dyn StateReader,
+        hashes: &'a dyn BlockHashes,
+        header: &'a Header,
+    ) -> Self {
+        let precompiles = MovedPrecompiles::default();
+        Self { spec, state, hashes, header, blob_base_fee: None, precompiles }
+    }
+
+    /// The block that the opcodes see.
+    pub(crate) fn block(&self) -> BlockEnv {
+        let mut env = block(self.spec, self.header);
+        if let (Some(blob), Some(price)) = (&mut env.blob_excess_gas_and_price, self.blob_base_fee) {
+            blob.blob_gasprice = price;
+        }
+        env
+    }
+
+    /// A machine over the state with nothing cached.
+    pub(crate) fn machine<I>(&self, rules: CfgEnv, block: BlockEnv, inspector: I) -> Machine<'a, I> {
+        let cache = Cache::new(self.state, self.hashes);
+        let mut machine = Machine::with_inspector(cache, rules, block, inspector);
+        if !self.precompiles.is_empty() {
+            machine.move_precompiles(self.precompiles.clone());
+        }
+        machine
+    }
+}
 
 /// Rules of the block that `header` opens. The gas cap per transaction (EIP-7825) is the fork's own.
 pub fn rules(spec: &ChainSpec, header: &Header) -> CfgEnv {

@@ -1,12 +1,11 @@
 //! The least gas limit with which a request succeeds.
 
-use alloy_consensus::Header;
 use alloy_primitives::{Bytes, U256};
-use foreseal_state::{BlockHashes, StateReader};
-use foreseal_types::{ChainSpec, SpecId, TRANSACTION_GAS_CAP};
+use foreseal_types::{SpecId, TRANSACTION_GAS_CAP};
 use revm::context_interface::result::{ExecutionResult, HaltReason};
 
 use crate::{
+    Environment,
     call::{CallLimits, CallRequest, Simulation},
     error::{ExecutionError, Rejected},
 };
@@ -27,6 +26,9 @@ pub enum EstimateError {
     /// Needs more gas than it may have or can pay for.
     #[error("gas required exceeds allowance ({allowance})")]
     GasExceedsAllowance { allowance: u64 },
+    /// Needs more gas than whoever executes it allows for one request.
+    #[error("gas required exceeds the limit of {cap} for one request")]
+    GasCap { cap: u64 },
     /// Wei. The sender cannot pay the value (and the blobs).
     #[error("insufficient funds for gas * price + value")]
     InsufficientFunds { have: U256, needed: U256 },
@@ -41,16 +43,19 @@ pub enum EstimateError {
 /// (EIP-7825), and, when a fee is given, by what the sender's balance pays for. It does not depend on how full the
 /// block is.
 pub fn estimate(
-    spec: &ChainSpec,
-    reader: &dyn StateReader,
-    hashes: &dyn BlockHashes,
-    header: &Header,
+    environment: &Environment<'_>,
     request: &CallRequest,
     limits: CallLimits,
 ) -> Result<u64, EstimateError> {
-    let mut simulation = Simulation::new(spec, reader, hashes, header, request)?;
+    let mut simulation = Simulation::new(environment, request)?;
     simulation.keep(limits.deadline);
-    let limit = allowance(&mut simulation, header, request, limits.gas)?;
+    let limit = allowance(&mut simulation, environment.header.gas_limit, request)?;
+    let too_little = if limits.gas < limit {
+        EstimateError::GasCap { cap: limits.gas }
+    } else {
+        EstimateError::GasExceedsAllowance { allowance: limit }
+    };
+    let limit = limit.min(limits.gas);
     if is_transfer(&mut simulation, request)?
         && limit >= TRANSFER_GAS
         && simulation.run(TRANSFER_GAS)?.is_success()
@@ -59,7 +64,7 @@ pub fn estimate(
     }
     let result = match simulation.run(limit) {
         Err(ExecutionError::Rejected(Rejected::IntrinsicGas { .. })) => {
-            return Err(EstimateError::GasExceedsAllowance { allowance: limit });
+            return Err(too_little);
         }
         other => other?,
     };
@@ -70,23 +75,20 @@ pub fn estimate(
             Ok(search(measured, limit, |gas| succeeds(&mut simulation, gas))?)
         }
         ExecutionResult::Revert { output, .. } => Err(EstimateError::Revert { output }),
-        ExecutionResult::Halt { reason: HaltReason::OutOfGas(_), .. } => {
-            Err(EstimateError::GasExceedsAllowance { allowance: limit })
-        }
+        ExecutionResult::Halt { reason: HaltReason::OutOfGas(_), .. } => Err(too_little),
         ExecutionResult::Halt { reason, gas, .. } => {
             Err(EstimateError::Halt { reason, gas: gas.tx_gas_used() })
         }
     }
 }
 
-/// The most gas that the request may have.
+/// The most gas that the request may have, whoever executes it.
 fn allowance(
     simulation: &mut Simulation<'_>,
-    header: &Header,
+    block_gas: u64,
     request: &CallRequest,
-    gas_cap: u64,
 ) -> Result<u64, EstimateError> {
-    let mut limit = gas_cap.min(header.gas_limit);
+    let mut limit = block_gas;
     if simulation.fork().is_enabled_in(SpecId::OSAKA) {
         limit = limit.min(TRANSACTION_GAS_CAP);
     }

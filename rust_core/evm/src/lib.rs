@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod access_list;
 mod block;
 mod cache;
 mod call;
@@ -13,16 +14,24 @@ mod executor;
 mod header;
 mod machine;
 mod named_precompiles;
+mod overrides;
+mod precompiles;
 mod rewards;
 mod system;
 
+pub use access_list::{AccessListOutcome, create_access_list};
 pub use block::{BlockError, Executed, execute_block};
 pub use call::{CallLimits, CallOutcome, CallRequest, call};
 pub use deadline::Deadline;
 pub use difficulty::difficulty_after;
+pub use environment::Environment;
 pub use error::{ExecutionError, Rejected};
 pub use estimate::{EstimateError, estimate};
 pub use executor::{BlockGas, Executor};
 pub use named_precompiles::named_precompiles;
+pub use overrides::{
+    AccountOverride, BlockOverrides, Overlay, Overridden, OverrideError, StateOverrides, StorageOverride,
+};
+pub use precompiles::MovedPrecompiles;
 pub use revm::context_interface::result::HaltReason;
 pub use system::{BlockBody, EndOfBlock, end_block};

@@ -5,41 +5,45 @@
 use alloy_primitives::{Address, Bytes};
 use foreseal_types::SpecId;
 use revm::{
-    Context, MainBuilder,
+    Context,
     bytecode::opcode::JUMPDEST,
-    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, FrameStack, Journal, JournalTr, TxEnv},
+    context::{BlockEnv, CfgEnv, ContextSetters, ContextTr, Evm, FrameStack, Journal, JournalTr, TxEnv},
     context_interface::{
         context::ContextError,
         result::{EVMError, ExecutionResult},
     },
     handler::{
-        EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetEvm,
-        MainnetHandler, SystemCallTx, evm::FrameInitResult,
+        EthFrame, EvmTr, FrameInitOrResult, FrameResult, FrameTr, Handler, ItemOrResult, MainnetHandler,
+        SystemCallTx, evm::FrameInitResult, instructions::EthInstructions,
     },
-    inspector::{Inspector, InspectorEvmTr},
+    inspector::{Inspector, InspectorEvmTr, InspectorHandler},
     interpreter::{
         Instruction,
         interpreter::EthInterpreter,
         interpreter_action::{CreateInputs, FrameInit, FrameInput},
     },
     primitives::KECCAK_EMPTY,
-    state::AccountInfo,
+    state::{AccountInfo, EvmState},
 };
 
 use crate::{
     cache::{Cache, Interruption},
     deadline::{Deadline, Watch, jumpdest},
+    precompiles::{MovedPrecompiles, Precompiles},
 };
 
 /// What instructions and inspectors see.
 pub(crate) type MachineContext<'a> = Context<BlockEnv, TxEnv, CfgEnv, Cache<'a>, Journal<Cache<'a>>, Watch>;
-type Inner<'a, I> = MainnetEvm<MachineContext<'a>, I>;
+type Instructions<'a> = EthInstructions<EthInterpreter, MachineContext<'a>>;
+type Inner<'a, I> = Evm<MachineContext<'a>, I, Instructions<'a>, Precompiles, Frame>;
 type Frame = EthFrame<EthInterpreter>;
 type MachineHandler<'a, I> = MainnetHandler<Machine<'a, I>, MachineError, Frame>;
 pub(crate) type MachineError = EVMError<Interruption>;
 
 /// Room for this many accounts is kept from one transaction to the next.
 const KEPT_ROOM: usize = 128;
+/// Frames that get their room before the first transaction.
+const FRAMES: usize = 8;
 
 /// A revm `Evm` over a [`Cache`], with an inspector for those executions that are inspected.
 pub(crate) struct Machine<'a, I = ()>(Inner<'a, I>);
@@ -52,8 +56,20 @@ impl<'a> Machine<'a> {
 
 impl<'a, I> Machine<'a, I> {
     pub fn with_inspector(cache: Cache<'a>, rules: CfgEnv, block: BlockEnv, inspector: I) -> Self {
-        let context: MachineContext<'a> = Context::new(cache, rules.spec);
-        Self(context.with_block(block).with_cfg(rules).build_mainnet_with_inspector(inspector))
+        let fork = rules.spec;
+        let context: MachineContext<'a> = Context::new(cache, fork);
+        Self(Evm {
+            ctx: context.with_block(block).with_cfg(rules),
+            inspector,
+            instruction: EthInstructions::new_mainnet_with_spec(fork),
+            precompiles: Precompiles::new(fork, MovedPrecompiles::default()),
+            frame_stack: FrameStack::new_prealloc(FRAMES),
+        })
+    }
+
+    /// Lets precompiled contracts answer elsewhere.
+    pub fn move_precompiles(&mut self, moved: MovedPrecompiles) {
+        self.0.precompiles = Precompiles::new(self.fork(), moved);
     }
 
     /// Ends every execution from now on with [`Interruption::TimeLimit`] once the deadline has passed.
@@ -148,6 +164,22 @@ impl<'a, I> Machine<'a, I> {
         if let Some(account) = journal.state.get_mut(&address) {
             account.info.nonce = u64::from(used);
         }
+    }
+}
+
+impl<'a, I: Inspector<MachineContext<'a>>> Machine<'a, I> {
+    /// Runs a transaction under the inspector. What it changes comes with the result; the cache still has what was
+    /// before, until it is [kept](Cache::commit_all).
+    pub fn inspect(&mut self, transaction: TxEnv) -> Result<(ExecutionResult, EvmState), MachineError> {
+        self.0.ctx.set_tx(transaction);
+        let result = MachineHandler::default().inspect_run(self);
+        let changes = self.0.ctx.journal_mut().finalize();
+        Ok((result?, changes))
+    }
+
+    /// The inspector, and the cache beside it.
+    pub fn inspector(&mut self) -> (&mut I, &mut Cache<'a>) {
+        (&mut self.0.inspector, &mut self.0.ctx.journaled_state.database)
     }
 }
 

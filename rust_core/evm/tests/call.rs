@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
 use foreseal_evm::{
-    CallLimits, CallOutcome, CallRequest, Deadline, EstimateError, ExecutionError, HaltReason, Rejected,
-    call, estimate,
+    CallLimits, CallOutcome, CallRequest, Deadline, Environment, EstimateError, ExecutionError, HaltReason,
+    Rejected, call, create_access_list, estimate,
 };
 use memory::{ALICE, BOB, MemoryState, dev_spec, header};
 use proptest::prelude::*;
@@ -22,11 +22,11 @@ const TARGET: Address = Address::repeat_byte(0x7a);
 const FORWARDER: Address = Address::repeat_byte(0x7b);
 
 fn run(state: &MemoryState, request: &CallRequest) -> Result<CallOutcome, ExecutionError> {
-    call(&dev_spec(), state, state, &header(), request, limits())
+    call(&Environment::new(&dev_spec(), state, state, &header()), request, limits())
 }
 
 fn guess(state: &MemoryState, request: &CallRequest) -> Result<u64, EstimateError> {
-    estimate(&dev_spec(), state, state, &header(), request, limits())
+    estimate(&Environment::new(&dev_spec(), state, state, &header()), request, limits())
 }
 
 fn to(address: Address) -> CallRequest {
@@ -143,13 +143,16 @@ fn no_time_is_left_to_a_loop_or_a_call_after_the_deadline() {
     state.deploy(TARGET, hex!("5b5f56").to_vec());
     state.deploy(FORWARDER, forwarder(TARGET));
     let over = CallLimits { deadline: Deadline::after(Duration::ZERO), ..limits() };
-    let spec = dev_spec();
+    let (spec, header) = (dev_spec(), header());
+    let environment = Environment::new(&spec, &state, &state, &header);
     for target in [TARGET, FORWARDER] {
         let request = to(target);
-        let ended = call(&spec, &state, &state, &header(), &request, over);
+        let ended = call(&environment, &request, over);
         assert_eq!(ended, Err(ExecutionError::TimeLimit(Duration::ZERO)));
-        let ended = estimate(&spec, &state, &state, &header(), &request, over);
+        let ended = estimate(&environment, &request, over);
         assert_eq!(ended, Err(ExecutionError::TimeLimit(Duration::ZERO).into()));
+        let ended = create_access_list(&environment, &request, over);
+        assert_eq!(ended, Err(ExecutionError::TimeLimit(Duration::ZERO)));
     }
 }
 

@@ -1,55 +1,72 @@
-//! Calls and estimates: execution that changes nothing.
+//! Calls, estimates and access lists: execution that changes nothing.
 
-use foreseal_evm::{CallOutcome, CallRequest, call, estimate};
-use foreseal_node::BlockId;
+use foreseal_evm::{CallOutcome, HaltReason, call, create_access_list, estimate};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
-    json::{write_data, write_quantity},
-    params::{CallObject, Params, Reason},
+    json::{Object, write_access_list, write_data, write_quantity},
+    params::Params,
+    question::Question,
+    revert,
 };
 
 const TRANSACTION: Argument = Argument::required("transaction", Kind::Call);
 const BLOCK: Argument = Argument::optional("block", Kind::Block);
+const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverrides);
+const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides);
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("eth_call", &[TRANSACTION, BLOCK], eth_call),
-    Method::threaded("eth_estimateGas", &[TRANSACTION, BLOCK], estimate_gas),
+    Method::threaded("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call),
+    Method::threaded("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas),
+    Method::threaded("eth_createAccessList", &[TRANSACTION, BLOCK, STATE], access_list),
 ];
 
 fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let request = request(context, params)?;
-    let view = context.view()?;
-    let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let question = Question::read(context, params)?.with_state(params)?.with_block(params)?;
     let limits = context.limits.call();
-    match call(view.spec(), at.state(), view.as_ref(), at.header(), &request, limits)? {
+    match question.execute(context, |environment, request| call(environment, request, limits))? {
         CallOutcome::Success { output, .. } => {
             let mut out = Vec::with_capacity(2 * output.len() + 4);
             write_data(&mut out, &output);
             Ok(out)
         }
         CallOutcome::Revert { output, .. } => Err(Error::CallReverted(output)),
+        CallOutcome::Halt { reason: HaltReason::OutOfGas(_), .. }
+            if question.request.gas.is_none_or(|gas| gas > limits.gas) =>
+        {
+            Err(Error::CallGas { max: limits.gas })
+        }
         CallOutcome::Halt { reason, .. } => Err(Error::CallHalted(reason)),
     }
 }
 
 fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let request = request(context, params)?;
-    let view = context.view()?;
-    let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let question = Question::read(context, params)?.with_state(params)?.with_block(params)?;
     let limits = context.limits.call();
-    let gas = estimate(view.spec(), at.state(), view.as_ref(), at.header(), &request, limits)?;
+    let gas = question.execute(context, |environment, request| estimate(environment, request, limits))?;
     let mut out = Vec::new();
     write_quantity(&mut out, gas);
     Ok(out)
 }
 
-/// Reads the call object; a chain id in it must be this chain's.
-fn request(context: &Context<'_>, params: &mut Params<'_>) -> Result<CallRequest, Error> {
-    let object: CallObject = params.required()?;
-    let want = context.node.spec().chain_id();
-    if object.chain_id.is_some_and(|id| id != want) {
-        return Err(params.wrong("chainId", Reason::ChainId { want }));
+/// A request that fails has an access list too, and says why it failed.
+fn access_list(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let question = Question::read(context, params)?.with_state(params)?;
+    let limits = context.limits.call();
+    let found =
+        question.execute(context, |environment, request| create_access_list(environment, request, limits))?;
+    let mut out = Vec::new();
+    let mut object = Object::open(&mut out);
+    write_access_list(object.name("accessList"), &found.access_list);
+    match &found.outcome {
+        CallOutcome::Success { .. } => {}
+        CallOutcome::Revert { .. } => {
+            object.text("error", "execution reverted");
+        }
+        CallOutcome::Halt { reason, .. } => {
+            object.text("error", &revert::halt_message(reason));
+        }
     }
-    Ok(object.into())
+    object.quantity("gasUsed", found.outcome.gas_used()).close();
+    Ok(out)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{Bytes, U256};
-use foreseal_evm::{EstimateError, ExecutionError, HaltReason, Rejected};
+use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, Rejected};
 use foreseal_node::{ResolveError, SubmitError};
 use foreseal_pool::PoolError;
 use foreseal_state::StateError;
@@ -33,6 +33,11 @@ pub enum Error {
     CallHalted(HaltReason),
     Call(ExecutionError),
     Estimate(EstimateError),
+    /// A call needs more gas than one request may have.
+    CallGas {
+        max: u64,
+    },
+    Override(OverrideError),
     Submit(SubmitError),
     Sync(SyncError),
     State(StateError),
@@ -97,6 +102,7 @@ from! {
     Limit => Limit,
     ExecutionError => Call,
     EstimateError => Estimate,
+    OverrideError => Override,
     SubmitError => Submit,
     SyncError => Sync,
     StateError => State,
@@ -119,6 +125,8 @@ const SERVER: i64 = -32000;
 const NOT_FOUND: i64 = -32001;
 const UNAVAILABLE: i64 = -32002;
 const LIMIT: i64 = -32005;
+/// The execution API's code of an override that moves a precompiled contract to where it is.
+const MOVED_TO_ITSELF: i64 = -38022;
 /// The execution API's code of a reverted `eth_call`.
 const REVERTED: i64 = 3;
 // EIP-7966.
@@ -147,6 +155,8 @@ impl From<Error> for RpcError {
             Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),
             Error::Call(error) => error.into(),
             Error::Estimate(error) => error.into(),
+            Error::CallGas { max } => Self::limit("execution needs", "gas", max),
+            Error::Override(error) => error.into(),
             Error::Submit(SubmitError::Refused(error)) => error.into(),
             Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_))) => {
                 Self::new(UNAVAILABLE, error.to_string())
@@ -185,8 +195,21 @@ impl From<EstimateError> for RpcError {
             }
             EstimateError::Halt { reason, .. } => Self::new(SERVER, revert::halt_message(&reason)),
             EstimateError::GasExceedsAllowance { .. } => Self::new(SERVER, error.to_string()),
+            EstimateError::GasCap { cap } => Self::limit("execution needs", "gas", cap),
             EstimateError::InsufficientFunds { have, needed } => Self::insufficient_funds(have, needed),
             EstimateError::Execution(error) => error.into(),
+        }
+    }
+}
+
+impl From<OverrideError> for RpcError {
+    fn from(error: OverrideError) -> Self {
+        match error {
+            OverrideError::NotPrecompile(_) | OverrideError::TargetOverridden(_) => {
+                Self::new(SERVER, error.to_string())
+            }
+            OverrideError::MovedToItself(_) => Self::new(MOVED_TO_ITSELF, error.to_string()),
+            OverrideError::State(error) => error.into(),
         }
     }
 }

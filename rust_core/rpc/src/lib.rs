@@ -12,6 +12,7 @@ mod json;
 mod logs;
 mod params;
 mod proofs;
+mod question;
 mod raw;
 mod revert;
 mod send_sync;

@@ -97,6 +97,8 @@ pub enum Kind {
     Address,
     /// A block tag, hash or EIP-1898 object.
     Block,
+    /// Fields of the block that a request sets.
+    BlockOverrides,
     Boolean,
     /// A call object.
     Call,
@@ -116,6 +118,8 @@ pub enum Kind {
     StorageRequests,
     /// A list of storage positions.
     Slots,
+    /// Accounts that a request sets.
+    StateOverrides,
 }
 
 /// A positional parameter of a method.

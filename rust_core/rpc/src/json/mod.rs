@@ -12,7 +12,7 @@ pub use block::write_block;
 pub use hex::{Quantity, write_data, write_quantity};
 pub use log::write_log;
 pub use receipt::{BlockOfReceipt, write_receipt};
-pub use transaction::{Inclusion, write_transaction};
+pub use transaction::{Inclusion, write_access_list, write_transaction};
 
 /// A JSON object being written; the names and values of its fields need no escapes.
 #[derive(Debug)]
@@ -53,6 +53,11 @@ impl<'a> Object<'a> {
     pub fn json(&mut self, name: &str, json: &str) -> &mut Self {
         self.name(name).extend_from_slice(json.as_bytes());
         self
+    }
+
+    /// A text, with the escapes that it needs.
+    pub fn text(&mut self, name: &str, text: &str) -> &mut Self {
+        self.json(name, &serde_json::Value::from(text).to_string())
     }
 
     /// A quantity, or no field at all.

@@ -1,11 +1,11 @@
 //! Transactions, each kind with exactly the fields that the execution API gives it.
 
 use alloy_consensus::{Header, Transaction as _};
-use alloy_eips::{Typed2718, eip7702::SignedAuthorization};
+use alloy_eips::{Typed2718, eip2930::AccessList, eip7702::SignedAuthorization};
 use alloy_primitives::{B256, U256};
 use foreseal_types::{Block, Envelope, Transaction};
 
-use super::{Object, write_data};
+use super::{Object, write_data, write_list};
 
 /// Where a transaction is; a pooled one is nowhere yet.
 #[derive(Clone, Copy, Debug)]
@@ -67,12 +67,7 @@ fn write_typed_fields(object: &mut Object<'_>, envelope: &Envelope) {
             .optional_quantity("maxPriorityFeePerGas", envelope.max_priority_fee_per_gas());
     }
     if let Some(list) = envelope.access_list() {
-        object.list("accessList", list.iter(), |out, item| {
-            Object::open(out)
-                .data("address", item.address)
-                .list("storageKeys", &item.storage_keys, |out, key| write_data(out, key.as_slice()))
-                .close();
-        });
+        write_access_list(object.name("accessList"), list);
     }
     object.optional_quantity("maxFeePerBlobGas", envelope.max_fee_per_blob_gas());
     if let Some(hashes) = envelope.blob_versioned_hashes() {
@@ -81,6 +76,16 @@ fn write_typed_fields(object: &mut Object<'_>, envelope: &Envelope) {
     if let Some(list) = envelope.authorization_list() {
         object.list("authorizationList", list, write_authorization);
     }
+}
+
+/// An access list (EIP-2930).
+pub fn write_access_list(out: &mut Vec<u8>, list: &AccessList) {
+    write_list(out, list.iter(), |out, item| {
+        Object::open(out)
+            .data("address", item.address)
+            .list("storageKeys", &item.storage_keys, |out, key| write_data(out, key.as_slice()))
+            .close();
+    });
 }
 
 fn write_authorization(out: &mut Vec<u8>, authorization: &SignedAuthorization) {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Invalid, Param, Reason, Word,
-    value::{field, object},
+    value::{field, needed, object},
 };
 
 /// The newest EIP-2718 type that a call may have (EIP-7702).
@@ -205,8 +205,4 @@ impl Param<'_> for SignedAuthorization {
         let Word(s) = needed(fields.s, "s")?;
         Ok(Self::new_unchecked(authorization, parity, r, s))
     }
-}
-
-fn needed<'a, T: Param<'a>>(raw: Option<&'a RawValue>, name: &str) -> Result<T, Invalid> {
-    field(raw, name)?.ok_or_else(|| Invalid::from(Reason::Missing).in_field(name))
 }

@@ -4,6 +4,7 @@ mod block;
 mod call_object;
 mod filter;
 mod hex;
+mod overrides;
 mod storage;
 #[cfg(test)]
 pub mod tests;
@@ -15,6 +16,7 @@ use serde_json::value::RawValue;
 
 pub use call_object::CallObject;
 pub use filter::{BlockSelection, Filter, Tag};
+pub use overrides::CallBlock;
 pub use storage::{StorageKey, StorageRequests};
 pub use value::{Milliseconds, Percentiles, Word};
 
@@ -63,6 +65,10 @@ pub enum Reason {
     Malformed,
     #[error("differs from {other}")]
     Differs { other: &'static str },
+    #[error("is given twice")]
+    Twice,
+    #[error("is set for whole blocks only, by eth_simulateV1")]
+    WholeBlock,
     #[error("is missing")]
     Missing,
     #[error("names no slot")]

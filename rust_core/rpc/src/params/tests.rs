@@ -1,6 +1,7 @@
 //! Each kind of argument right, wrong in each way, and fuzzed.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_evm::StateOverrides;
 use foreseal_node::BlockId;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
@@ -25,6 +26,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
     match kind {
         Kind::Address => read::<Address>(value).map(drop),
         Kind::Block => read::<BlockId>(value).map(drop),
+        Kind::BlockOverrides => read::<CallBlock>(value).map(drop),
         Kind::Boolean => read::<bool>(value).map(drop),
         Kind::Call => read::<CallObject>(value).map(drop),
         Kind::Data => read::<Bytes>(value).map(drop),
@@ -36,6 +38,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Slot => read::<Word>(value).map(drop),
         Kind::Slots => read::<Vec<StorageKey>>(value).map(drop),
         Kind::StorageRequests => read::<StorageRequests>(value).map(drop),
+        Kind::StateOverrides => read::<StateOverrides>(value).map(drop),
     }
 }
 

@@ -86,6 +86,11 @@ pub fn field<'a, T: Param<'a>>(raw: Option<&'a RawValue>, name: &str) -> Result<
     raw.map(|raw| T::read(raw).map_err(|e| e.in_field(name))).transpose()
 }
 
+/// An object's field that must be there.
+pub fn needed<'a, T: Param<'a>>(raw: Option<&'a RawValue>, name: &str) -> Result<T, Invalid> {
+    field(raw, name)?.ok_or_else(|| Invalid::from(Reason::Missing).in_field(name))
+}
+
 impl Param<'_> for bool {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
         match raw.get() {
@@ -136,13 +141,19 @@ impl Param<'_> for Bytes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(pub U256);
 
+impl Word {
+    /// Reads the text of either form.
+    pub fn from_text(text: &str) -> Result<Self, Reason> {
+        if text.len() == 66 {
+            return Ok(Self(hex::fixed::<32>(text)?.into()));
+        }
+        Ok(Self(hex::quantity(text, 256)?))
+    }
+}
+
 impl Param<'_> for Word {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let text = text(raw)?;
-        if text.len() == 66 {
-            return Ok(Self(hex::fixed::<32>(&text)?.into()));
-        }
-        Ok(Self(hex::quantity(&text, 256)?))
+        Ok(Self::from_text(&text(raw)?)?)
     }
 }
 

@@ -7,6 +7,7 @@ impl Kind {
     pub const ALL: &[Self] = &[
         Self::Address,
         Self::Block,
+        Self::BlockOverrides,
         Self::Boolean,
         Self::Call,
         Self::Data,
@@ -18,6 +19,7 @@ impl Kind {
         Self::Slot,
         Self::Slots,
         Self::StorageRequests,
+        Self::StateOverrides,
     ];
 }
 
@@ -197,11 +199,68 @@ const STORAGE_REQUESTS: &[Case] = &[
     ),
 ];
 
+const BLOCK_OVERRIDES: &[Case] = &[
+    ("\"latest\"", "expected an object"),
+    ("[]", "expected an object"),
+    ("{\"number\":5}", ".number): expected a string"),
+    ("{\"number\":\"0x10000000000000000\"}", ".number): hex number is larger than 64 bits"),
+    ("{\"time\":\"0x05\"}", ".time): hex number has leading zeros"),
+    ("{\"gasLimit\":\"5\"}", ".gasLimit): hex string without 0x prefix"),
+    ("{\"feeRecipient\":\"0x01\"}", ".feeRecipient): expected 20 bytes, got 1"),
+    ("{\"prevRandao\":\"0x\"}", ".prevRandao): hex number has no digits"),
+    ("{\"baseFeePerGas\":true}", ".baseFeePerGas): expected a string"),
+    ("{\"blobBaseFee\":\"0xg\"}", ".blobBaseFee): hex string has a character that is not a hex digit"),
+    ("{\"difficulty\":[]}", ".difficulty): expected a string"),
+    ("{\"beaconRoot\":\"0x01\"}", ".beaconRoot): expected 32 bytes, got 1"),
+    ("{\"withdrawals\":{}}", ".withdrawals): expected an array"),
+    ("{\"withdrawals\":[{\"index\":\"0x0\"}]}", ".withdrawals[0].validatorIndex): is missing"),
+    ("{\"withdrawals\":[]}", ".withdrawals): is set for whole blocks only, by eth_simulateV1"),
+    ("{\"time\":\"0x1\",\"time\":\"0x2\"}", "field given twice, or not valid JSON"),
+];
+const STATE_OVERRIDES: &[Case] = &[
+    ("\"latest\"", "expected an object"),
+    ("[]", "expected an object"),
+    ("{\"0x01\":{}}", ".0x01): expected 20 bytes, got 1"),
+    ("{\"00000000000000000000000000000000000000aa\":{}}", "hex string without 0x prefix"),
+    ("{\"0x00000000000000000000000000000000000000aa\":[]}", "aa): expected an object"),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{},\"0x00000000000000000000000000000000000000AA\":{}}",
+        "AA): is given twice",
+    ),
+    ("{\"0x00000000000000000000000000000000000000aa\":{\"balance\":5}}", "aa.balance): expected a string"),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{\"nonce\":\"0x01\"}}",
+        "aa.nonce): hex number has leading zeros",
+    ),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{\"code\":\"0x1\"}}",
+        "aa.code): hex data has an odd number of digits",
+    ),
+    ("{\"0x00000000000000000000000000000000000000aa\":{\"state\":[]}}", "aa.state): expected an object"),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{\"state\":{\"zz\":\"0x1\"}}}",
+        "aa.state.zz): hex string without 0x prefix",
+    ),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{\"stateDiff\":{\"0x1\":7}}}",
+        "aa.stateDiff.0x1): expected a string",
+    ),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{\"state\":{},\"stateDiff\":{}}}",
+        "aa.stateDiff): cannot be given together with state",
+    ),
+    (
+        "{\"0x00000000000000000000000000000000000000aa\":{\"movePrecompileToAddress\":\"0x\"}}",
+        "aa.movePrecompileToAddress): expected 20 bytes, got 0",
+    ),
+];
+
 /// Values that an argument of this kind refuses, each with the end of its message.
 pub fn wrong_values(kind: Kind) -> &'static [Case] {
     match kind {
         Kind::Address => ADDRESS,
         Kind::Block => BLOCK,
+        Kind::BlockOverrides => BLOCK_OVERRIDES,
         Kind::Boolean => BOOLEAN,
         Kind::Call => CALL,
         Kind::Data => DATA,
@@ -213,5 +272,6 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Slot => SLOT,
         Kind::Slots => SLOTS,
         Kind::StorageRequests => STORAGE_REQUESTS,
+        Kind::StateOverrides => STATE_OVERRIDES,
     }
 }

@@ -11,6 +11,7 @@ pub fn right_value(kind: Kind) -> &'static str {
     match kind {
         Kind::Address => "\"0x00000000000000000000000000000000000000aa\"",
         Kind::Block => "\"pending\"",
+        Kind::BlockOverrides => "{\"time\":\"0x7fffffff\"}",
         Kind::Boolean => "true",
         Kind::Call => "{\"to\":\"0x00000000000000000000000000000000000000aa\"}",
         Kind::Data => "\"0x00\"",
@@ -22,6 +23,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Slot => "\"0x0\"",
         Kind::Slots => "[\"0x0\",\"0x00\"]",
         Kind::StorageRequests => "{\"0x00000000000000000000000000000000000000aa\":[\"0x1\"]}",
+        Kind::StateOverrides => "{\"0x00000000000000000000000000000000000000aa\":{\"balance\":\"0x1\"}}",
     }
 }
 

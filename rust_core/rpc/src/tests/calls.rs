@@ -58,7 +58,7 @@ fn a_halt_is_a_server_error() {
 fn time_is_limited() {
     let bench = Bench::with_limits(1, Limits { call_time: Duration::ZERO, ..Limits::default() });
     let params = format!("[{{{}}}]", to(Contract::Counter));
-    for method in ["eth_call", "eth_estimateGas"] {
+    for method in ["eth_call", "eth_estimateGas", "eth_createAccessList"] {
         let error = bench.error(method, &params);
         assert_eq!(
             (error.code, error.message.as_str()),

@@ -6,6 +6,7 @@ mod blocks;
 mod calls;
 mod fees;
 mod logs;
+mod overrides;
 mod pending;
 mod proofs;
 mod samples;

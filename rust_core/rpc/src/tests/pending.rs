@@ -54,9 +54,15 @@ fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
         }
     }
     for contract in Contract::ALL {
-        let object = format!("{{\"from\":\"{}\",\"to\":\"{}\"}}", wallets[0].address, contract.address());
-        questions.push(("eth_call", format!("[{object},TAG]")));
-        questions.push(("eth_estimateGas", format!("[{object},TAG]")));
+        let (from, to) = (wallets[0].address, contract.address());
+        let object = format!("{{\"from\":\"{from}\",\"to\":\"{to}\"}}");
+        let state = format!("{{\"{to}\":{{\"balance\":\"0x7\",\"stateDiff\":{{\"0x0\":\"0x9\"}}}}}}");
+        for method in ["eth_call", "eth_estimateGas"] {
+            questions.push((method, format!("[{object},TAG]")));
+            questions.push((method, format!("[{object},TAG,{state},{{\"feeRecipient\":\"{from}\"}}]")));
+        }
+        questions.push(("eth_createAccessList", format!("[{object},TAG]")));
+        questions.push(("eth_createAccessList", format!("[{object},TAG,{state}]")));
     }
     questions.extend(asked::about(block, &addresses(wallets)));
     questions

@@ -1,0 +1,101 @@
+//! A state with changes on top, which costs nothing but what is read.
+
+use alloy_primitives::{
+    Address, B256, U256,
+    map::{AddressMap, B256Map},
+};
+use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
+use foreseal_types::{Account, StateDiff};
+use revm::{bytecode::Bytecode, primitives::U256Map};
+
+/// An account of the overlay.
+#[derive(Debug)]
+struct Changed {
+    account: Option<Account>,
+    /// The storage below does not count.
+    wiped: bool,
+    slots: U256Map<U256>,
+}
+
+impl Changed {
+    fn hides_storage(&self) -> bool {
+        self.wiped || self.account.is_none()
+    }
+}
+
+/// `below` as it were after a diff. No root is computed and no trie is loaded.
+pub struct Overlay<'a> {
+    below: &'a dyn StateReader,
+    accounts: AddressMap<Changed>,
+    codes: B256Map<Bytecode>,
+}
+
+impl<'a> Overlay<'a> {
+    /// Puts `diff` on top of `below`.
+    pub fn new(below: &'a dyn StateReader, diff: &StateDiff) -> Self {
+        let accounts = diff.accounts.iter().map(|changed| {
+            let diff = &changed.diff;
+            let slots = diff.storage.iter().copied().collect();
+            (changed.address, Changed { account: diff.account, wiped: diff.wiped, slots })
+        });
+        let codes = diff.codes.iter().map(|new| {
+            // Only a delegation (EIP-7702) is special; what merely begins like one is code like any other.
+            let code = Bytecode::new_raw_checked(new.code.clone());
+            (new.hash, code.unwrap_or_else(|_| Bytecode::new_legacy(new.code.clone())))
+        });
+        Self { below, accounts: accounts.collect(), codes: codes.collect() }
+    }
+}
+
+impl StateReader for Overlay<'_> {
+    fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
+        match self.accounts.get(address) {
+            Some(changed) => Ok(changed.account),
+            None => self.below.account(address),
+        }
+    }
+
+    fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
+        let Some(changed) = self.accounts.get(address) else { return self.below.storage(address, slot) };
+        match changed.slots.get(slot) {
+            Some(value) => Ok(*value),
+            None if changed.hides_storage() => Ok(U256::ZERO),
+            None => self.below.storage(address, slot),
+        }
+    }
+
+    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+        let Some(changed) = self.accounts.get(address) else { return self.below.storage_of(address) };
+        let below =
+            if changed.hides_storage() { Box::new(NoStorage) } else { self.below.storage_of(address)? };
+        Ok(Box::new(OverlaidStorage { slots: &changed.slots, below }))
+    }
+
+    /// An account whose slots are all overwritten with zeros may still be said to have storage.
+    fn has_storage(&self, address: &Address) -> Result<bool, StateError> {
+        let Some(changed) = self.accounts.get(address) else { return self.below.has_storage(address) };
+        let written = changed.slots.values().any(|value| !value.is_zero());
+        Ok(written || (!changed.hides_storage() && self.below.has_storage(address)?))
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytecode, StateError> {
+        match self.codes.get(hash) {
+            Some(code) => Ok(code.clone()),
+            None => self.below.code(hash),
+        }
+    }
+}
+
+struct OverlaidStorage<'a> {
+    slots: &'a U256Map<U256>,
+    below: Box<dyn StorageReader + 'a>,
+}
+
+impl StorageReader for OverlaidStorage<'_> {
+    fn slot(&self, slot: &U256) -> Result<U256, StateError> {
+        match self.slots.get(slot) {
+            Some(value) => Ok(*value),
+            None => self.below.slot(slot),
+        }
+    }
+}

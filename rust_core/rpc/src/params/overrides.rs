@@ -1,0 +1,188 @@
+//! State and block overrides.
+
+use std::{collections::BTreeMap, fmt};
+
+use alloy_eips::eip4895::Withdrawal;
+use alloy_primitives::{Address, B256, U256};
+use foreseal_evm::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use super::{
+    Invalid, Param, Reason, Word, hex,
+    value::{field, needed, object},
+};
+
+/// The entries of a JSON object whose keys are data, in the order given.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(entries)
+            }
+        }
+
+        deserializer.deserialize_map(Reader).map(Self)
+    }
+}
+
+/// A JSON object as a map; a key that comes twice, in whatever spelling, is an error.
+fn map<'a, K: Ord, V>(
+    raw: &'a RawValue,
+    key: impl Fn(&str) -> Result<K, Reason>,
+    value: impl Fn(&'a RawValue) -> Result<V, Invalid>,
+) -> Result<BTreeMap<K, V>, Invalid> {
+    let Entries(entries) = object(raw)?;
+    let mut map = BTreeMap::new();
+    for (name, raw) in entries {
+        let key = key(&name).map_err(|reason| Invalid::from(reason).in_field(&name))?;
+        let value = value(raw).map_err(|invalid| invalid.in_field(&name))?;
+        if map.insert(key, value).is_some() {
+            return Err(Invalid::from(Reason::Twice).in_field(&name));
+        }
+    }
+    Ok(map)
+}
+
+impl<'a> Param<'a> for StateOverrides {
+    fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
+        let address = |text: &str| Ok(Address(hex::fixed(text)?));
+        Ok(Self(map(raw, address, AccountOverride::read)?))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct AccountFields<'a> {
+    balance: Option<&'a RawValue>,
+    nonce: Option<&'a RawValue>,
+    code: Option<&'a RawValue>,
+    state: Option<&'a RawValue>,
+    state_diff: Option<&'a RawValue>,
+    move_precompile_to_address: Option<&'a RawValue>,
+}
+
+impl Param<'_> for AccountOverride {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: AccountFields<'_> = object(raw)?;
+        let state: Option<Slots> = field(fields.state, "state")?;
+        let diff: Option<Slots> = field(fields.state_diff, "stateDiff")?;
+        let storage = match (state, diff) {
+            (Some(_), Some(_)) => {
+                return Err(Invalid::from(Reason::Conflict { other: "state" }).in_field("stateDiff"));
+            }
+            (Some(Slots(slots)), None) => Some(StorageOverride::Whole(slots)),
+            (None, diff) => diff.map(|Slots(slots)| StorageOverride::Slots(slots)),
+        };
+        Ok(Self {
+            balance: field(fields.balance, "balance")?,
+            nonce: field(fields.nonce, "nonce")?,
+            code: field(fields.code, "code")?,
+            storage,
+            move_precompile_to: field(fields.move_precompile_to_address, "movePrecompileToAddress")?,
+        })
+    }
+}
+
+/// Storage by slot; both sides are 32 bytes or quantities.
+struct Slots(BTreeMap<U256, U256>);
+
+impl<'a> Param<'a> for Slots {
+    fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
+        let value = |raw: &'a RawValue| Word::read(raw).map(|Word(value)| value);
+        Ok(Self(map(raw, |text| Ok(Word::from_text(text)?.0), value)?))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct BlockFields<'a> {
+    number: Option<&'a RawValue>,
+    difficulty: Option<&'a RawValue>,
+    time: Option<&'a RawValue>,
+    gas_limit: Option<&'a RawValue>,
+    fee_recipient: Option<&'a RawValue>,
+    prev_randao: Option<&'a RawValue>,
+    base_fee_per_gas: Option<&'a RawValue>,
+    blob_base_fee: Option<&'a RawValue>,
+    beacon_root: Option<&'a RawValue>,
+    withdrawals: Option<&'a RawValue>,
+}
+
+impl Param<'_> for BlockOverrides {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: BlockFields<'_> = object(raw)?;
+        let prev_randao: Option<Word> = field(fields.prev_randao, "prevRandao")?;
+        let withdrawals: Option<Vec<WithdrawalObject>> = field(fields.withdrawals, "withdrawals")?;
+        Ok(Self {
+            number: field(fields.number, "number")?,
+            difficulty: field(fields.difficulty, "difficulty")?,
+            time: field(fields.time, "time")?,
+            gas_limit: field(fields.gas_limit, "gasLimit")?,
+            fee_recipient: field(fields.fee_recipient, "feeRecipient")?,
+            prev_randao: prev_randao.map(|Word(value)| B256::from(value)),
+            base_fee: field(fields.base_fee_per_gas, "baseFeePerGas")?,
+            blob_base_fee: field(fields.blob_base_fee, "blobBaseFee")?,
+            beacon_root: field(fields.beacon_root, "beaconRoot")?,
+            withdrawals: withdrawals.map(|list| list.into_iter().map(|WithdrawalObject(one)| one).collect()),
+        })
+    }
+}
+
+/// Block overrides of a method that executes one request: what belongs to whole blocks cannot be set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallBlock(pub BlockOverrides);
+
+impl Param<'_> for CallBlock {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let overrides = BlockOverrides::read(raw)?;
+        let whole = [
+            ("beaconRoot", overrides.beacon_root.is_some()),
+            ("withdrawals", overrides.withdrawals.is_some()),
+        ];
+        match whole.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => Err(Invalid::from(Reason::WholeBlock).in_field(name)),
+            None => Ok(Self(overrides)),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct WithdrawalFields<'a> {
+    index: Option<&'a RawValue>,
+    validator_index: Option<&'a RawValue>,
+    address: Option<&'a RawValue>,
+    amount: Option<&'a RawValue>,
+}
+
+struct WithdrawalObject(Withdrawal);
+
+impl Param<'_> for WithdrawalObject {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: WithdrawalFields<'_> = object(raw)?;
+        Ok(Self(Withdrawal {
+            index: needed(fields.index, "index")?,
+            validator_index: needed(fields.validator_index, "validatorIndex")?,
+            address: needed(fields.address, "address")?,
+            amount: needed(fields.amount, "amount")?,
+        }))
+    }
+}
