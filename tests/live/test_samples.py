@@ -26,7 +26,6 @@ MISSING = {
     "debug_traceBlockByHash",
     "debug_traceBlockByNumber",
     "debug_traceTransaction",
-    "eth_createAccessList",
     "eth_simulateV1",
 }
 
