@@ -115,6 +115,8 @@ impl<'a> Executor<'a> {
         // A block with a wrong deposit log is not valid, whatever else is in it.
         let deposits = self.deposit_contract.filter(|_| self.fork().is_enabled_in(SpecId::PRAGUE));
         let allowed = |result: &ExecutionResult| deposit_requests(deposits, result.logs()).is_ok();
+        // Nobody signs for a contract, but a development chain lets its users speak for one.
+        self.machine.let_code_send(transaction.is_impersonated());
         let result = match self.machine.transact(environment::transaction(transaction), allowed) {
             Ok(Some(result)) => result,
             Ok(None) => return Err(Rejected::DepositLog.into()),

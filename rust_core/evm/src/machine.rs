@@ -87,6 +87,11 @@ impl<'a, I> Machine<'a, I> {
         self.0.ctx.cfg.spec
     }
 
+    /// Whether an account with code may send transactions, against EIP-3607.
+    pub fn let_code_send(&mut self, allowed: bool) {
+        self.0.ctx.cfg.disable_eip3607 = allowed;
+    }
+
     /// Runs a transaction and forgets what it changes.
     pub fn simulate(&mut self, transaction: TxEnv) -> Result<ExecutionResult, MachineError> {
         let result = self.run(transaction);

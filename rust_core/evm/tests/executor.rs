@@ -50,6 +50,22 @@ fn a_transfer_pays_receiver_and_miner_and_burns_the_base_fee() {
     assert!(diff.codes.is_empty());
 }
 
+/// EIP-3607, and what a development chain makes of it for those who speak for a contract.
+#[test]
+fn a_contract_sends_only_what_nobody_signed() {
+    let mut state = MemoryState::funded();
+    state.deploy(ALICE, COUNTER_CODE);
+    let signed = sign(transaction(1, TxKind::Call(BOB), 5, vec![]), ALICE);
+    assert!(matches!(reject(&state, &signed), ExecutionError::Rejected(Rejected::SenderHasCode)));
+    let (spec, header) = (dev_spec(), header());
+    let mut executor = Executor::new(&spec, &state, &state, &header);
+    let mut gas = BlockGas::default();
+    let spoken = Transaction::impersonated(transaction(1, TxKind::Call(BOB), 5, vec![]).into(), ALICE);
+    assert_eq!(executor.transact(&spoken, &mut gas).unwrap().gas_used, 21_000);
+    let next = sign(transaction(2, TxKind::Call(BOB), 5, vec![]), ALICE);
+    assert!(executor.transact(&next, &mut gas).is_err(), "it is no licence for the next one");
+}
+
 #[test]
 fn receipts_count_gas_and_logs_through_the_block() {
     let mut state = MemoryState::funded();

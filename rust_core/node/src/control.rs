@@ -56,6 +56,16 @@ pub enum ControlError {
     Failed(ProductionError),
 }
 
+impl ControlError {
+    /// As an error of a tick, where nobody asked for anything.
+    pub(crate) fn into_production(self) -> ProductionError {
+        match self {
+            Self::Failed(error) => error,
+            error => ProductionError::Halted(error.to_string()),
+        }
+    }
+}
+
 impl From<BuildError> for ControlError {
     fn from(error: BuildError) -> Self {
         Self::Refused(error.to_string())

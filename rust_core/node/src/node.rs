@@ -4,8 +4,10 @@ use std::{panic::AssertUnwindSafe, sync::Arc, thread::JoinHandle, time::Duration
 
 use alloy_primitives::B256;
 use foreseal_journal::Disk;
-use foreseal_pool::{Admission, Pool, Submission, decode_submission};
-use foreseal_types::ChainSpec;
+use foreseal_pool::{
+    Admission, Pool, PoolError, Rules, Submission, decode_submission, impersonated_submission,
+};
+use foreseal_types::{ChainSpec, Transaction};
 use parking_lot::Mutex;
 
 use crate::{
@@ -145,20 +147,40 @@ impl Node {
     /// The view is read under the pool's lock: a view is published before its transactions leave the pool, so a
     /// transaction is always seen in one of the two.
     pub fn submit(&self, raw: &[u8]) -> Result<B256, SubmitError> {
-        let submission = self.decode(raw)?;
-        let view = self.view().ok_or(SubmitError::Starting)?;
-        let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
-        Ok(added.hash)
+        self.add(self.decode(raw)?)
     }
 
     /// The first half of [`Self::submit`]: everything that needs no state.
     pub fn decode(&self, raw: &[u8]) -> Result<Submission, SubmitError> {
+        self.check(|rules| decode_submission(raw, rules))
+    }
+
+    /// Takes a transaction that nobody signed into the pool: see [`Transaction::impersonated`].
+    ///
+    /// # Errors
+    /// As [`Self::submit`], and on chains that are not for development.
+    pub fn submit_impersonated(&self, transaction: Transaction) -> Result<B256, SubmitError> {
+        if self.settings.development.is_none() {
+            return Err(PoolError::Signature.into());
+        }
+        self.add(self.check(|rules| impersonated_submission(transaction, rules))?)
+    }
+
+    fn check(
+        &self,
+        check: impl FnOnce(&Rules) -> Result<Submission, PoolError>,
+    ) -> Result<Submission, SubmitError> {
         if let Some(reason) = self.shared.failure() {
             return Err(SubmitError::Stopped(reason));
         }
         let view = self.view().ok_or(SubmitError::Starting)?;
-        let rules = self.pool().rules(&self.spec, &view.pending().block.header);
-        Ok(decode_submission(raw, &rules)?)
+        Ok(check(&self.pool().rules(&self.spec, &view.pending().block.header))?)
+    }
+
+    fn add(&self, submission: Submission) -> Result<B256, SubmitError> {
+        let view = self.view().ok_or(SubmitError::Starting)?;
+        let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
+        Ok(added.hash)
     }
 
     /// Takes a decoded transaction into the pool if it can run in the next step, and not otherwise.

@@ -20,7 +20,7 @@ use foreseal_state::StateError;
 use foreseal_types::mutant;
 
 use crate::{
-    Chain, ChainError, Mining, Now, Phase, Settings, Slot, View, chain::Recorded,
+    Chain, ChainError, ControlError, Mining, Now, Phase, Settings, Slot, View, chain::Recorded,
     control::snapshots::Snapshots, draft::Draft, shared::Shared,
 };
 
@@ -53,6 +53,8 @@ pub struct Sequencer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) settings: Settings,
     pub(crate) mining: Mining,
+    /// The block whose timestamp somebody set.
+    pub(crate) fixed: Option<u64>,
     random: Randomness,
     pub(crate) snapshots: Snapshots,
     /// Why nothing more can be written.
@@ -70,8 +72,9 @@ impl Sequencer {
     ) -> Result<Self, ProductionError> {
         let mining = Mining::Interval { seconds: settings.production.block_time };
         let snapshots = Snapshots::default();
+        let (slot, fixed, halted) = (None, None, None);
         let mut sequencer =
-            Self { chain, journal, slot: None, shared, settings, mining, random, snapshots, halted: None };
+            Self { chain, journal, slot, shared, settings, mining, fixed, random, snapshots, halted };
         if sequencer.settings.produce {
             sequencer.begin()?;
         }
@@ -151,6 +154,9 @@ impl Sequencer {
         if self.mining.is_timed() && slot.ended(now) {
             self.seal(now.shifted(self.chain.clock_offset()))?;
         }
+        if !self.mining.is_timed() && self.shared.pool.counts().pooled > 0 {
+            self.catch_up().map_err(ControlError::into_production)?;
+        }
         let stepped = self.step(keep_going)?;
         if stepped && self.mining == Mining::Automatic {
             self.seal(now.shifted(self.chain.clock_offset()))?;
@@ -175,6 +181,11 @@ impl Sequencer {
         draft: Draft,
         slot: impl Into<Option<Slot>>,
     ) -> Result<(), ProductionError> {
+        if mutant!("show-draft-before-append")
+            && let Some(view) = draft.chain.view()
+        {
+            self.publish(view);
+        }
         self.append(&draft)?;
         self.adopt(draft.chain);
         self.slot = slot.into();

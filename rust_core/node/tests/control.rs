@@ -6,12 +6,13 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
+use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_journal::RealDisk;
 use foreseal_node::{BlockId, ControlError, Development, FinalityDepth, Mining, Sequencer, Settings, View};
 use foreseal_state::StateReader;
 use foreseal_testkit::{Contract, Fees, Wallet};
-use foreseal_types::{Change, Override};
+use foreseal_types::{Change, Override, Transaction};
 use support::{Bench, SOMEBODY, balance, fingerprint, restart, settings, start};
 
 fn balance_in(view: &View) -> U256 {
@@ -132,6 +133,35 @@ fn an_override_makes_pooled_transactions_wait_or_go() {
     assert!(bench.view().transaction(&second).unwrap().is_some());
 }
 
+/// Accounts whose key nobody has, contracts among them, send on a development chain; a restart shows who.
+#[test]
+fn an_impersonated_account_sends() {
+    let (datadir, wallets, mut bench) = start();
+    let contract = Contract::Counter.address();
+    bench.node.control(|writer| writer.write(&balance(1))).unwrap();
+    let ether = Change::Balance(U256::from(10).pow(U256::from(18)));
+    bench.node.control(|writer| writer.write(&Override { address: contract, change: ether })).unwrap();
+    let nonce = bench.view().pending().state.account(&contract).unwrap().unwrap().nonce;
+    let unsigned = TxEip1559 {
+        chain_id: bench.node.spec().chain_id(),
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: 10_000_000_000,
+        to: SOMEBODY.into(),
+        value: U256::from(4),
+        ..TxEip1559::default()
+    };
+    let transaction = Transaction::impersonated(unsigned.into(), contract);
+    let raw = transaction.encoded().clone();
+    assert!(bench.node.submit(&raw).is_err(), "not from outside");
+    let hash = bench.node.submit_impersonated(transaction).unwrap();
+    bench.tick();
+    assert_eq!(balance_in(&bench.view()), U256::from(5));
+    let bench = restart(&datadir, &wallets, bench);
+    let (block, index) = bench.view().transaction(&hash).unwrap().unwrap();
+    assert_eq!((block.number(), block.block.transactions[index].sender()), (1, contract));
+}
+
 #[test]
 fn the_clock_moves_and_the_block_being_built_with_it() {
     let (datadir, wallets, mut bench) = start();
@@ -157,6 +187,8 @@ fn the_clock_moves_and_the_block_being_built_with_it() {
 fn the_next_timestamp_is_exact_and_time_goes_on_from_there() {
     let (datadir, wallets, mut bench) = start();
     bench.node.control(|writer| writer.set_next_timestamp(2_000_001)).unwrap();
+    bench.node.control(|writer| writer.increase_time(1)).unwrap();
+    bench.node.control(|writer| writer.set_time(2_000_000)).unwrap();
     assert_eq!(bench.view().pending().block.header.timestamp, 2_000_001);
     bench.tick();
     assert_eq!(bench.view().latest().number(), 0, "it lasts a block time");
@@ -200,9 +232,14 @@ fn blocks_end_as_the_mining_says() {
     assert_eq!(bench.view().latest().number(), 1);
     bench.node.control(|writer| writer.write(&balance(1))).unwrap();
     assert_eq!(bench.view().latest().number(), 2);
+    bench.clock.advance(Duration::from_mins(1));
+    bench.node.submit(&transfer(2)).unwrap();
+    bench.tick();
+    let late = bench.view().latest().clone();
+    assert_eq!((late.number(), late.block.header.timestamp), (3, 1_000_068), "an empty block does not age");
     set(&bench, Mining::Interval { seconds: 1 });
     (0..5).for_each(|_| bench.tick());
-    assert_eq!(bench.view().latest().number(), 3);
+    assert_eq!(bench.view().latest().number(), 4);
 }
 
 #[test]

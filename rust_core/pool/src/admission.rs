@@ -83,7 +83,9 @@ impl Contents {
         let account = head.state().account(&submission.sender())?.unwrap_or_default();
         self.check_account(submission, origin, &account)?;
         self.check_replacement(submission)?;
-        check_code(&account, head.state())?;
+        if !submission.transaction().is_impersonated() {
+            check_code(&account, head.state())?;
+        }
         Ok(account)
     }
 

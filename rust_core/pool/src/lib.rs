@@ -26,5 +26,5 @@ pub use pool::{Pool, PoolCounts, PoolSnapshot, SenderContent};
 pub use rules::Rules;
 pub use saved::{RestoreError, Restored};
 pub use status::{DropReason, Dropped, Status, Waiting};
-pub use submission::{decode_many, decode_submission};
+pub use submission::{decode_many, decode_submission, impersonated_submission};
 pub use transaction::{PooledTransaction, Sidecar, Submission};

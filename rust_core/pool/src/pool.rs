@@ -167,7 +167,7 @@ impl Pool {
         let head = head();
         let mut dropped = contents.recheck_all(head.state())?;
         for transaction in transactions {
-            let submission = Submission::from_block(transaction.clone());
+            let submission = Submission::checked(transaction.clone());
             match contents.admit(submission, Origin::Returning, &*head) {
                 Ok(added) => dropped.extend(added.evicted),
                 Err(PoolError::State(error)) => return Err(error),

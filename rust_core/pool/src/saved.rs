@@ -11,11 +11,7 @@ use std::ops::Deref;
 use alloy_primitives::keccak256;
 use rayon::prelude::*;
 
-use crate::{
-    Dropped, PendingHead, Pool, Rules, Submission,
-    admission::Origin,
-    submission::{Blobs, decode},
-};
+use crate::{Dropped, PendingHead, Pool, Rules, Submission, admission::Origin, submission::decode};
 
 const MAGIC: &[u8; 8] = b"fsl-pool";
 const VERSION: u8 = 1;
@@ -75,7 +71,7 @@ impl Pool {
         H::Target: PendingHead,
     {
         let entries = entries(saved)?;
-        let decoded: Vec<_> = entries.par_iter().map(|raw| decode(raw, rules, Blobs::Either)).collect();
+        let decoded: Vec<_> = entries.par_iter().map(|raw| decode(raw, rules, Origin::Returning)).collect();
         let mut restored = Restored::default();
         for (raw, submission) in entries.into_iter().zip(decoded) {
             let hash = submission.as_ref().map_or_else(|_| keccak256(raw), Submission::hash);

@@ -50,6 +50,9 @@ pub enum DropReason {
     /// It came back from an unwound block or a saved pool and is no longer admitted.
     #[error("refused: {0}")]
     Refused(String),
+    /// Somebody who may asked for it.
+    #[error("dropped on request")]
+    Requested,
     /// Execution found that it can never be included.
     #[error("rejected: {0}")]
     Rejected(String),

@@ -12,7 +12,7 @@ use alloy_eips::{
 use foreseal_types::{Envelope, Transaction, TransactionError, mutant};
 use rayon::prelude::*;
 
-use crate::{PoolError, Rules, Sidecar, Submission, rules::BLOB};
+use crate::{PoolError, Rules, Sidecar, Submission, admission::Origin, rules::BLOB};
 
 /// The pooled form: blob transactions carry their sidecar, of either version.
 type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
@@ -20,7 +20,18 @@ type PooledEnvelope = EthereumTxEnvelope<TxEip4844WithSidecar<Sidecar>>;
 /// Decodes and checks one submission: EIP-2718 in its pooled form, every rule that needs no state, one signature
 /// recovery (about 30 us) and, for blobs, their proofs (milliseconds).
 pub fn decode_submission(raw: &[u8], rules: &Rules) -> Result<Submission, PoolError> {
-    decode(raw, rules, Blobs::WithSidecar)
+    decode(raw, rules, Origin::Submitted)
+}
+
+/// Checks a transaction that nobody signed ([`Transaction::impersonated`]) by every rule that needs no state. Only a
+/// development chain may let such a transaction in.
+pub fn impersonated_submission(transaction: Transaction, rules: &Rules) -> Result<Submission, PoolError> {
+    let (size, limit) = (transaction.encoded().len(), rules.max_bytes(transaction.kind()));
+    if size > limit {
+        return Err(PoolError::TooLarge { size, limit });
+    }
+    rules.check(transaction.envelope())?;
+    Ok(Submission::checked(Arc::new(transaction)))
 }
 
 /// Decodes and checks submissions on all cores, keeping their order.
@@ -28,23 +39,21 @@ pub fn decode_many<T: AsRef<[u8]> + Sync>(raws: &[T], rules: &Rules) -> Vec<Resu
     raws.par_iter().map(|raw| decode_submission(raw.as_ref(), rules)).collect()
 }
 
-/// Whether a blob transaction may come without its sidecar.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blobs {
-    WithSidecar,
-    /// A saved pool holds transactions of unwound blocks too.
-    Either,
-}
-
-pub(crate) fn decode(raw: &[u8], rules: &Rules, blobs: Blobs) -> Result<Submission, PoolError> {
+/// What comes back from a saved pool may be without its sidecar, after an unwind, or without a signature, on a development
+/// chain.
+pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submission, PoolError> {
     let kind = raw.first().copied().unwrap_or(0);
     let (size, limit) = (raw.len(), rules.max_bytes(kind));
     if size > limit && !mutant!("skip-size-limit") {
         return Err(PoolError::TooLarge { size, limit });
     }
     let (envelope, sidecar) =
-        if kind == BLOB { decode_blob(raw, blobs)? } else { (decode_plain(raw)?, None) };
+        if kind == BLOB { decode_blob(raw, origin)? } else { (decode_plain(raw)?, None) };
     rules.check(&envelope)?;
+    if origin == Origin::Returning && envelope.signature().s().is_zero() {
+        let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
+        return Ok(Submission::new(Arc::new(transaction), sidecar, size));
+    }
     // Refuses a high `s` too (EIP-2).
     let sender = envelope.recover_signer().map_err(|_| PoolError::Signature)?;
     if let Some(sidecar) = &sidecar {
@@ -63,14 +72,14 @@ fn decode_plain(raw: &[u8]) -> Result<Envelope, PoolError> {
     Ok(envelope)
 }
 
-fn decode_blob(raw: &[u8], blobs: Blobs) -> Result<(Envelope, Option<Sidecar>), PoolError> {
+fn decode_blob(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>), PoolError> {
     let mut rest = raw;
     let pooled = match PooledEnvelope::decode_2718(&mut rest) {
         Ok(pooled) => pooled,
         Err(error) => {
             // Worth a second look: a client that sends the block form should be told what is missing.
             let Ok(envelope) = decode_plain(raw) else { return Err(PoolError::Decode(error.to_string())) };
-            return if blobs == Blobs::Either {
+            return if origin == Origin::Returning {
                 Ok((envelope, None))
             } else {
                 Err(PoolError::MissingSidecar)

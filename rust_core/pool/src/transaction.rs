@@ -33,8 +33,8 @@ impl Submission {
         Self { transaction, sidecar: sidecar.map(Arc::new), size, sender, nonce, fees, cost }
     }
 
-    /// A transaction that was in a block: it passed every check before, and its sidecar is no longer at hand.
-    pub(crate) fn from_block(transaction: Arc<Transaction>) -> Self {
+    /// A transaction that passed every check that needs no state. If it has a sidecar, that is not at hand.
+    pub(crate) fn checked(transaction: Arc<Transaction>) -> Self {
         let size = transaction.encoded().len();
         Self::new(transaction, None, size)
     }

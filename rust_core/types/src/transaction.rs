@@ -74,7 +74,8 @@ impl Transaction {
 
     /// Whether nobody signed it: see [`Self::impersonated`].
     pub fn is_impersonated(&self) -> bool {
-        self.envelope.signature().s().is_zero()
+        let signature = self.envelope.signature();
+        signature.s().is_zero() && B256::from(signature.r()) == self.sender.into_word()
     }
 
     /// Decodes EIP-2718 bytes and recovers the sender (one signature recovery, about 30 us).

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_types::Transaction;
+use foreseal_types::{Transaction, mutant};
 
 use super::{Chain, ChainError};
 
@@ -22,7 +22,9 @@ impl Chain {
         if let Some(open) = self.open.take() {
             transactions.extend(open.recorded.iter().flat_map(|one| &one.step.transactions).cloned());
         }
-        self.lookup = Arc::new(self.lookup.up_to(number));
+        if !mutant!("unwind-for-older-views") {
+            self.lookup = Arc::new(self.lookup.up_to(number));
+        }
         self.finality.unwound(number);
         self.forgotten = self.forgotten.min(number + 1);
         Ok(transactions)

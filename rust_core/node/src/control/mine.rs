@@ -22,6 +22,9 @@ impl Sequencer {
             let from = self.now().unix.as_secs().max(previous);
             self.set_next_timestamp(from.saturating_add(interval.max(1)))?;
         }
+        if blocks > 0 {
+            self.catch_up()?;
+        }
         for done in 1..=blocks {
             if self.shared.stopping() {
                 return Err(ControlError::Stopped("the node is stopped".to_owned()));

@@ -1,6 +1,7 @@
 //! The block being built, once more under another header.
 
 use foreseal_builder::Opening;
+use foreseal_types::mutant;
 
 use crate::{ControlError, Slot, draft::Draft, sequencer::Sequencer};
 
@@ -26,7 +27,9 @@ impl Sequencer {
         for recorded in steps.iter().skip(1) {
             match &recorded.change {
                 Some(change) => {
-                    draft.write(change)?;
+                    if !mutant!("rebuild-without-overrides") {
+                        draft.write(change)?;
+                    }
                 }
                 None => {
                     draft.include(&recorded.step.transactions)?;

@@ -60,6 +60,7 @@ impl Sequencer {
         }
         let mut draft = Draft::of(&self.chain);
         draft.unwind(number)?;
+        self.fixed = None;
         Ok(draft)
     }
 }

@@ -25,6 +25,7 @@ struct Snapshot {
     /// By the chain's clock.
     time: Duration,
     pool: PoolSnapshot,
+    fixed: Option<u64>,
 }
 
 impl Sequencer {
@@ -43,6 +44,7 @@ impl Sequencer {
             finality: self.chain.finality(),
             time: self.now().unix,
             pool: self.shared.pool.snapshot(),
+            fixed: self.fixed,
         };
         let number = self.snapshots.next;
         self.snapshots.next += 1;
@@ -74,6 +76,7 @@ impl Sequencer {
         draft.set_finality(snapshot.finality);
         draft.set_clock(time.saturating_sub(wall));
         self.restore(draft, &snapshot.pool)?;
+        self.fixed = snapshot.fixed;
         let timestamp = self.chain.open_block().map_or(0, |open| open.header().timestamp);
         self.slot = Some(Slot::of(self.now(), timestamp, self.mining.block_time()));
         Ok(true)

@@ -32,7 +32,28 @@ impl Sequencer {
         let mut draft = Draft::of(&self.chain);
         draft.set_clock(offset);
         let now = self.shared.clock.now().shifted(offset);
-        self.rebuild(draft, Slot::of(now, timestamp, self.mining.block_time()), |_| {})
+        self.rebuild(draft, Slot::of(now, timestamp, self.mining.block_time()), |_| {})?;
+        self.fixed = Some(self.chain.latest().number() + 1);
+        Ok(())
+    }
+
+    /// Where time ends no block, one may have been open for long: while it is empty its time goes along.
+    pub(crate) fn catch_up(&mut self) -> Result<(), ControlError> {
+        let Some(open) = self.chain.open_block() else { return Ok(()) };
+        let slot = self.next_slot(&self.chain, self.now());
+        if self.mining.is_timed()
+            || open.index() > 0
+            || self.fixed == Some(open.number())
+            || slot.timestamp <= open.header().timestamp
+        {
+            return Ok(());
+        }
+        self.rebuild(Draft::of(&self.chain), slot, |_| {})
+    }
+
+    /// Milliseconds that the clock is ahead of the wall clock.
+    pub fn clock_offset(&self) -> i64 {
+        self.chain.clock_offset()
     }
 
     /// The offset with which the clock shows `unix` seconds now.
@@ -46,12 +67,15 @@ impl Sequencer {
         self.producing()?;
         let mut draft = Draft::of(&self.chain);
         draft.set_clock(offset);
-        let slot = self.next_slot(&self.chain, self.shared.clock.now().shifted(offset));
-        let timestamp = self.chain.open_block().map(|open| open.header().timestamp);
-        if timestamp == Some(slot.timestamp) {
-            return Ok(self.commit(draft, slot)?);
+        let now = self.shared.clock.now().shifted(offset);
+        let slot = self.next_slot(&self.chain, now);
+        let open = self.chain.open_block().map(|open| (open.number(), open.header().timestamp));
+        match open {
+            Some((number, timestamp)) if self.fixed == Some(number) || timestamp == slot.timestamp => {
+                Ok(self.commit(draft, Slot::of(now, timestamp, self.mining.block_time()))?)
+            }
+            _ => self.rebuild(draft, slot, |_| {}),
         }
-        self.rebuild(draft, slot, |_| {})
     }
 }
 

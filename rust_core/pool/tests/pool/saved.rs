@@ -114,3 +114,30 @@ fn a_right_checksum_over_wrong_lengths() {
     let restored = with(&[1, 0, 0, 0, 1, 0, 0, 0, 0xc0]).unwrap();
     assert_eq!((restored.added, restored.dropped.len()), (0, 1));
 }
+
+/// What nobody signed comes in by its own door alone; a saved pool is the node's own.
+#[test]
+fn impersonated_ones_are_saved_and_never_submitted() {
+    use alloy_consensus::TxLegacy;
+    use foreseal_pool::{PoolError, decode_submission, impersonated_submission};
+    let (chain, key, old) = filled();
+    let unsigned = TxLegacy {
+        chain_id: Some(chain.spec.chain_id()),
+        nonce: 2,
+        gas_price: GWEI,
+        gas_limit: 21_000,
+        to: key.address.into(),
+        ..TxLegacy::default()
+    };
+    let made = foreseal_types::Transaction::impersonated(unsigned.into(), key.address);
+    let (hash, bytes) = (made.hash(), made.encoded().clone());
+    let rules = old.rules(&chain.spec, &chain.header);
+    assert_eq!(decode_submission(&bytes, &rules).unwrap_err(), PoolError::Signature);
+    let submission = impersonated_submission(made, &rules).unwrap();
+    assert!(old.add(submission, || &chain).unwrap().runnable);
+    let (new, restored) = restore(&chain, &old.save());
+    assert_eq!(restored.unwrap().added, 5);
+    let back = new.get(&hash).unwrap();
+    assert!(back.transaction().is_impersonated());
+    assert_eq!(back.sender(), key.address);
+}

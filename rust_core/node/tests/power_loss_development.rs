@@ -1,0 +1,140 @@
+//! A disk that drops whatever was not synced, under everything that changes a development chain.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{path::Path, sync::Arc};
+
+use alloy_primitives::B256;
+use foreseal_journal::{
+    Disk, Identity, Journal, Options,
+    simulated::{Fault, SimulatedDisk},
+};
+use foreseal_node::{Chain, ControlError, Development, FinalityDepth, Sequencer, Settings, View, replay};
+use foreseal_testkit::{Fees, Wallet};
+use foreseal_types::Transaction;
+use support::{Bench, SOMEBODY, TestClock, balance, fingerprint, settings};
+
+/// Everything that identifies what a view shows.
+type Shown = (Vec<(u64, B256, Vec<B256>)>, u64, u64);
+
+fn shown(view: &View) -> Shown {
+    (fingerprint(view), view.safe(), view.finalized())
+}
+
+fn development(datadir: &Path, wallets: &[Wallet]) -> Settings {
+    Settings { development: Some(Development::default()), ..settings(datadir, wallets) }
+}
+
+/// Turn number `turn` of the script; an error when the disk failed.
+fn act(bench: &mut Bench, wallets: &[Wallet], turn: u64) -> Result<(), ()> {
+    let transfer = |nonce| wallets[0].transfer(nonce, SOMEBODY, 7, Fees::default());
+    let ask = |bench: &Bench, act: &mut dyn FnMut(&mut Sequencer) -> Result<(), ControlError>| {
+        bench.node.control(act).map_err(|error| assert!(matches!(error, ControlError::Failed(_)), "{error}"))
+    };
+    match turn {
+        2 => ask(bench, &mut |writer| writer.write(&balance(5))),
+        3 => ask(bench, &mut |writer| writer.mine(2, Some(10))),
+        4 => ask(bench, &mut |writer| writer.snapshot().map(|_| ())),
+        6 => ask(bench, &mut |writer| writer.increase_time(100).map(|_| ())),
+        7 => ask(bench, &mut |writer| writer.set_next_timestamp(2_000_000)),
+        9 => ask(bench, &mut |writer| writer.set_finality(Some(2), Some(1))),
+        10 => {
+            let given =
+                Arc::new(Transaction::decode(&wallets[1].transfer(0, SOMEBODY, 1, Fees::default())).unwrap());
+            ask(bench, &mut |writer| writer.reorg(&[vec![given.clone()], Vec::new()]))
+        }
+        12 => ask(bench, &mut |writer| writer.unwind(1)),
+        14 => ask(bench, &mut |writer| writer.revert(0).map(|done| assert!(!done, "its block is gone"))),
+        15 => ask(bench, &mut |writer| writer.snapshot().map(|_| ())),
+        17 => ask(bench, &mut |writer| writer.revert(1).map(|done| assert!(done))),
+        18 => ask(bench, &mut |writer| writer.set_base_fee(7)),
+        _ => {
+            // Some of them are known or used already, after going back.
+            let _ = bench.node.submit(&transfer(turn));
+            let _ = bench.node.submit(&transfer(turn / 2));
+            bench.try_tick().map_err(|_| ())
+        }
+    }
+}
+
+const TURNS: u64 = 21;
+
+/// Runs the script until the disk fails; what was shown last.
+fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<TestClock>, disk: &SimulatedDisk) -> Option<Shown> {
+    let mut bench = Bench::open(development(datadir, wallets), clock.clone(), Arc::new(disk.clone())).ok()?;
+    for turn in 0..TURNS {
+        if act(&mut bench, wallets, turn).is_err() {
+            let failed = shown(&bench.view());
+            assert!(bench.try_tick().is_err());
+            let refused = bench.node.control(Sequencer::snapshot);
+            assert!(matches!(refused, Err(ControlError::Stopped(_))), "turn {turn}");
+            assert_eq!(shown(&bench.view()), failed, "nothing is shown after a failure");
+            break;
+        }
+    }
+    Some(shown(&bench.view()))
+}
+
+/// What the chain is after each append of a run that nothing disturbed.
+fn every_state(datadir: &Path, wallets: &[Wallet], disk: &SimulatedDisk) -> Vec<Shown> {
+    let settings = settings(datadir, wallets);
+    let spec = Arc::new(foreseal_types::ChainSpec::new(settings.genesis.unwrap()).unwrap());
+    let mut chain = Chain::new(spec, FinalityDepth::default());
+    let identity = Identity { chain_id: chain.spec().chain_id(), genesis: chain.latest().block.hash };
+    let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    let (journal, _) = Journal::open(&datadir.join("journal"), disk, options).unwrap();
+    let mut states = Vec::new();
+    for append in journal.replay().unwrap() {
+        for record in append.unwrap().records {
+            replay(&mut chain, 0, &record).unwrap();
+        }
+        states.push(shown(&chain.view().expect("every append leaves a block open")));
+    }
+    states
+}
+
+fn survives(fault: Fault, seeds: u64) {
+    let wallets = Wallet::some(2);
+    let (whole, datadir) = (SimulatedDisk::default(), tempfile::tempdir().unwrap());
+    let last = run(datadir.path(), &wallets, &Arc::default(), &whole).unwrap();
+    let operations = whole.operations();
+    let states = every_state(datadir.path(), &wallets, &whole);
+    assert_eq!(states.last(), Some(&last));
+    assert!(states.len() > 15);
+    // Going back to a snapshot gives a state that was there before.
+    let places = |state: &Shown| -> Vec<usize> {
+        states.iter().enumerate().filter(|(_, known)| *known == state).map(|(at, _)| at).collect()
+    };
+    for operation in 0..operations {
+        for seed in 0..seeds {
+            let context = format!("{fault:?} at operation {operation}, seed {seed}");
+            let (disk, datadir) = (SimulatedDisk::default(), tempfile::tempdir().unwrap());
+            disk.fail_at(operation, fault);
+            let clock = Arc::<TestClock>::default();
+            let seen = run(datadir.path(), &wallets, &clock, &disk);
+            disk.lose_power(seed);
+            let bench = Bench::open(development(datadir.path(), &wallets), clock, Arc::new(disk)).unwrap();
+            let Some(seen) = seen else { continue };
+            let (seen, kept) = (places(&seen), places(&shown(&bench.view())));
+            assert!(!seen.is_empty(), "{context}: was shown and never appended");
+            // An append can be durable before anybody is shown what it holds.
+            let follows = seen.iter().any(|at| kept.contains(at) || kept.contains(&(at + 1)));
+            assert!(follows, "{context}: {seen:?} was shown, {kept:?} is there");
+        }
+    }
+}
+
+/// Invariant 4.
+#[test]
+fn what_was_shown_is_there_after_power_loss_at_any_operation() {
+    survives(Fault::Crash, 2);
+}
+
+#[test]
+fn what_was_shown_is_there_when_a_write_or_sync_fails() {
+    survives(Fault::Broken, 1);
+    survives(Fault::Full, 1);
+}
