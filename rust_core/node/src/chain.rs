@@ -14,7 +14,7 @@ use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, Override, mutant}
 use imbl::Vector;
 
 use crate::{
-    Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step, View, Written,
+    Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step, Undone, View, Written,
     archive::Archive, sealed::Sealed,
 };
 
@@ -83,6 +83,7 @@ pub struct Chain {
     forgotten: u64,
     /// Milliseconds that a development chain's clock is ahead of the wall clock.
     clock_offset: i64,
+    undone: Undone,
 }
 
 impl Chain {
@@ -130,6 +131,7 @@ impl Chain {
             lookup,
             forgotten: 0,
             clock_offset: 0,
+            undone: Undone::default(),
         }
     }
 
@@ -406,6 +408,7 @@ impl Chain {
             safe: self.finality.safe,
             finalized: self.finality.finalized,
             lookup: self.lookup.clone(),
+            undone: self.undone.clone(),
         }
     }
 }

@@ -26,6 +26,7 @@ mod settings;
 mod shared;
 mod slot;
 mod status;
+mod undone;
 mod view;
 mod writer;
 
@@ -51,4 +52,5 @@ pub use settings::{Development, Production, Settings, SettingsError};
 pub use shared::{Phase, PoolStart};
 pub use slot::Slot;
 pub use status::{Head, Status};
+pub use undone::{Undone, UndoneBlock};
 pub use view::{BlockId, ResolveError, View};

@@ -7,7 +7,7 @@ use foreseal_pool::PendingHead;
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_types::{ChainSpec, mutant};
 
-use crate::{Executed, Lookup, Moment, Position, STEP_WINDOW, Step, sealed::Sealed};
+use crate::{Executed, Lookup, Moment, Position, STEP_WINDOW, Step, Undone, sealed::Sealed};
 
 /// How a caller names a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,7 @@ pub struct View {
     pub(crate) safe: u64,
     pub(crate) finalized: u64,
     pub(crate) lookup: Arc<Lookup>,
+    pub(crate) undone: Undone,
 }
 
 impl View {
@@ -88,6 +89,22 @@ impl View {
     /// The block with this number, sealed or being built.
     pub fn at(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
         if number == self.pending.number() { Ok(Some(self.pending.clone())) } else { self.sealed(number) }
+    }
+
+    /// Blocks that were on the chain.
+    pub fn undone(&self) -> &Undone {
+        &self.undone
+    }
+
+    /// How many logs block `number` had when its hash was `hash`, at one of its steps or in the end. `None` if that is
+    /// not on the chain.
+    pub fn logs_at(&self, number: u64, hash: &B256) -> Result<Option<u64>, StateError> {
+        let Some(found) = self.at(number)? else { return Ok(None) };
+        if found.block.hash == *hash {
+            return Ok(Some(found.block.log_count(found.block.receipts.len())));
+        }
+        let step = found.steps.iter().find(|step| step.hash == *hash);
+        Ok(step.map(|step| found.block.log_count(step.transactions)))
     }
 
     /// Number of the safe block.

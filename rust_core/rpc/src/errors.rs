@@ -29,6 +29,11 @@ pub enum Error {
     Range(RangeError),
     LogLimit(LogLimit),
     Limit(Limit),
+    /// What a reader of logs has seen is not on the chain, and what became of it is not kept. It can begin again at block
+    /// `from`, up to which nothing has changed.
+    LogsGone {
+        from: u64,
+    },
     CallReverted(Bytes),
     CallHalted(HaltReason),
     Call(ExecutionError),
@@ -151,6 +156,7 @@ impl From<Error> for RpcError {
                 let message = format!("a request may ask for at most {max} {name}");
                 Self { data: Some(data), ..Self::new(LIMIT, message) }
             }
+            Error::LogsGone { from } => Self::logs_gone(from),
             Error::CallReverted(output) => Self::reverted(REVERTED, revert::message(&output), &output),
             Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),
             Error::Call(error) => error.into(),
@@ -284,6 +290,14 @@ impl RpcError {
         Object::open(&mut data).json("limit", &format!("\"{name}\"")).json("max", &max.to_string()).close();
         let message = format!("{what} more than the limit of {max} {name}");
         Self { data: Some(data), ..Self::new(LIMIT, message) }
+    }
+
+    fn logs_gone(from: u64) -> Self {
+        let message = "the block of the cursor is no longer on the chain and its logs are no longer kept; drop what you \
+                       hold from fromBlock on and ask again from there without a cursor";
+        let mut data = Vec::new();
+        Object::open(&mut data).quantity("fromBlock", from).close();
+        Self { data: Some(data), ..Self::new(NOT_FOUND, message) }
     }
 
     fn reverted(code: i64, message: String, output: &Bytes) -> Self {

@@ -109,6 +109,8 @@ pub enum Kind {
     Hash,
     /// A time: an integer or a quantity. No value of it is wrong.
     Milliseconds,
+    /// A filter with a cursor and a limit.
+    LogQuery,
     Percentiles,
     /// At most 64 bits.
     Quantity,

@@ -43,6 +43,12 @@ impl Block {
         RlpHeader { list: true, payload_length: self.payload_length() }.length_with_payload()
     }
 
+    /// Number of logs of the block's first transactions.
+    pub fn log_count(&self, transactions: usize) -> u64 {
+        let last = transactions.checked_sub(1).and_then(|last| self.receipts.get(last));
+        last.map_or(0, |receipt| receipt.log_end())
+    }
+
     fn payload_length(&self) -> usize {
         self.header.length()
             + RlpHeader { list: true, payload_length: self.transactions_length }.length_with_payload()

@@ -51,6 +51,11 @@ impl Receipt {
         }
     }
 
+    /// Number of logs in the block up to and including this receipt.
+    pub fn log_end(&self) -> u64 {
+        self.first_log_index.saturating_add(self.logs.len() as u64)
+    }
+
     /// Whether the transaction succeeded. Before Byzantium a receipt does not say; then it is true.
     pub fn succeeded(&self) -> bool {
         match self.status {

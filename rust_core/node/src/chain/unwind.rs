@@ -16,10 +16,16 @@ impl Chain {
         let Some(gone) = self.sealed.truncate(number)? else { return Err(ChainError::NotOnChain { number }) };
         let mut transactions = Vec::new();
         for block in &gone {
+            self.undone.push(block);
             self.total_difficulty = self.total_difficulty.saturating_sub(block.block.header.difficulty);
             transactions.extend(block.block.transactions.iter().cloned());
         }
         if let Some(open) = self.open.take() {
+            let executed = open.executed();
+            // Without logs nobody has seen a log of it.
+            if executed.block.receipts.last().is_some_and(|last| last.log_end() > 0) {
+                self.undone.push(&executed);
+            }
             transactions.extend(open.recorded.iter().flat_map(|one| &one.step.transactions).cloned());
         }
         if !mutant!("unwind-for-older-views") {

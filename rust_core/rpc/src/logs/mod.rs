@@ -1,22 +1,33 @@
 //! `eth_getLogs`: one range at once; `foreseal_getLogs`: any range, page by page.
 
 mod answer;
+mod cursor;
+mod pages;
 mod range;
 
+use alloy_primitives::B256;
 use foreseal_node::{BlockId, View, search_block};
 use foreseal_types::{LogFilter, LogPosition};
 
 use crate::{
-    Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method,
+    Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,
     errors::milliseconds,
-    params::{BlockSelection, Filter, Params},
+    json::Object,
+    params::{BlockSelection, Filter, LogQuery, Params, Reason, Tag},
 };
 
 use answer::{Answer, Stop};
-use range::Range;
+use cursor::{Cursor, Seen};
+use pages::{Upto, read_on};
+use range::{Range, number};
 
-pub const METHODS: &[Method] =
-    &[Method::threaded("eth_getLogs", &[Argument::required("filter", Kind::Filter)], get_logs)];
+pub const METHODS: &[Method] = &[
+    Method::threaded("eth_getLogs", &[Argument::required("filter", Kind::Filter)], get_logs),
+    Method::threaded("foreseal_getLogs", &[Argument::required("query", Kind::LogQuery)], get_page),
+];
+
+/// Logs of a page when no limit is named.
+const PAGE: u64 = 1000;
 
 fn get_logs(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let Filter { blocks, addresses, topics } = params.required()?;
@@ -49,4 +60,59 @@ fn search(view: &View, filter: &LogFilter, range: Range, limits: &Limits) -> Res
     // The block where it ended is not done; the first one alone can always be asked for.
     let to = ended.block.saturating_sub(1).max(from);
     Err(LogLimit { kind, from, to }.into())
+}
+
+fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let LogQuery { filter: Filter { blocks, addresses, topics }, cursor, limit } = params.required()?;
+    let (view, filter, limits) = (context.view()?, LogFilter::new(addresses, topics), context.limits);
+    let wrong = |reason| params.wrong("cursor", reason);
+    let cursor = match cursor {
+        None => None,
+        Some(bytes) => Some(Cursor::decode(&bytes).ok_or_else(|| wrong(Reason::NotCursor))?),
+    };
+    if cursor.as_ref().is_some_and(|cursor| !cursor.is_of(&filter)) {
+        return Err(wrong(Reason::OtherFilter));
+    }
+    let mut answer = Answer::within(limit.unwrap_or(PAGE).clamp(1, limits.logs.max(1)), limits.log_time);
+    let next = match blocks {
+        BlockSelection::Range { from, to } => {
+            let mut cursor = match cursor {
+                Some(cursor) => cursor,
+                None => Cursor::new(&filter, first(view, from, to)?, view.finalized()),
+            };
+            read_on(view, &filter, Upto(to), &mut cursor, &mut answer)?.then_some(cursor)
+        }
+        BlockSelection::Hash(hash) => page_of_block(view, &filter, hash, cursor, &mut answer)?,
+    };
+    let mut out = Vec::new();
+    let mut object = Object::open(&mut out);
+    object.name("logs").extend_from_slice(&answer.into_json());
+    object.nullable_data("cursor", next.map(|cursor| cursor.encode())).close();
+    Ok(out)
+}
+
+/// The first block of a query that is read page by page; it may lie ahead of the chain.
+fn first(view: &View, from: Tag, to: Tag) -> Result<u64, RangeError> {
+    let (first, last) = (number(view, from), number(view, to));
+    let ahead = matches!(from, Tag::Number(_)) && !matches!(to, Tag::Number(_));
+    if first <= last || ahead { Ok(first) } else { Err(RangeError::Reversed) }
+}
+
+/// A page of the block, or step, with this hash.
+fn page_of_block(
+    view: &View,
+    filter: &LogFilter,
+    hash: B256,
+    cursor: Option<Cursor>,
+    answer: &mut Answer,
+) -> Result<Option<Cursor>, Error> {
+    let found = view.resolve(BlockId::Hash { hash, require_canonical: false })?;
+    let number = found.number();
+    let mut cursor = cursor.unwrap_or_else(|| Cursor::new(filter, number, view.finalized()));
+    let done = cursor.seen().filter(|seen| seen.hash == hash).map_or(0, |seen| seen.logs);
+    let ended = search_block(&found.block, filter, done, answer);
+    Ok(ended.break_value().map(|at| {
+        cursor.set_seen(Some(Seen { number, hash, logs: at.index }));
+        cursor
+    }))
 }

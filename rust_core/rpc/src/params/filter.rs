@@ -1,6 +1,6 @@
 //! The filter object of `eth_getLogs`.
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Bytes};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -85,6 +85,36 @@ impl Param<'_> for Filter {
         let addresses = field(fields.address, "address")?.map(|OneOrMany(found)| found);
         let topics = fields.topics.map(|raw| topics(raw).map_err(|e| e.in_field("topics"))).transpose()?;
         Ok(Self { blocks, addresses: addresses.unwrap_or_default(), topics: topics.unwrap_or_default() })
+    }
+}
+
+/// What `foreseal_getLogs` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogQuery {
+    pub filter: Filter,
+    /// As the page before gave it.
+    pub cursor: Option<Bytes>,
+    /// Logs of the page.
+    pub limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct QueryFields<'a> {
+    filter: Option<&'a RawValue>,
+    cursor: Option<&'a RawValue>,
+    limit: Option<&'a RawValue>,
+}
+
+impl Param<'_> for LogQuery {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: QueryFields<'_> = object(raw)?;
+        let missing = || Invalid::from(Reason::Missing).in_field("filter");
+        Ok(Self {
+            filter: field(fields.filter, "filter")?.ok_or_else(missing)?,
+            cursor: field(fields.cursor, "cursor")?,
+            limit: field(fields.limit, "limit")?,
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 pub use call_object::CallObject;
-pub use filter::{BlockSelection, Filter, Tag};
+pub use filter::{BlockSelection, Filter, LogQuery, Tag};
 pub use overrides::CallBlock;
 pub use storage::{StorageKey, StorageRequests};
 pub use value::{Milliseconds, Percentiles, Word};
@@ -79,6 +79,10 @@ pub enum Reason {
     UnknownType,
     #[error("does not fit {other}")]
     WrongType { other: &'static str },
+    #[error("is not a cursor of this method")]
+    NotCursor,
+    #[error("is the cursor of another filter")]
+    OtherFilter,
     #[error("is not the chain's, which is {want:#x}")]
     ChainId { want: u64 },
 }

@@ -33,6 +33,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Filter => read::<Filter>(value).map(drop),
         Kind::Hash => read::<B256>(value).map(drop),
         Kind::Milliseconds => read::<Milliseconds>(value).map(drop),
+        Kind::LogQuery => read::<LogQuery>(value).map(drop),
         Kind::Percentiles => read::<Percentiles>(value).map(drop),
         Kind::Quantity => read::<u64>(value).map(drop),
         Kind::Slot => read::<Word>(value).map(drop),

@@ -14,6 +14,7 @@ impl Kind {
         Self::Filter,
         Self::Hash,
         Self::Milliseconds,
+        Self::LogQuery,
         Self::Percentiles,
         Self::Quantity,
         Self::Slot,
@@ -132,6 +133,16 @@ const FILTER: &[Case] = &[
     ("{\"topics\":[null,null,null,null,null]}", ".topics): too many entries, at most 4"),
     ("{\"topics\":[7]}", ".topics[0]): expected a string"),
     ("{\"topics\":[],\"topics\":[]}", "field given twice, or not valid JSON"),
+];
+const LOG_QUERY: &[Case] = &[
+    ("\"latest\"", "expected an object"),
+    ("{}", ".filter): is missing"),
+    ("{\"filter\":null}", ".filter): is missing"),
+    ("{\"filter\":[]}", ".filter): expected an object"),
+    ("{\"filter\":{\"fromBlock\":\"0x01\"}}", ".filter.fromBlock): hex number has leading zeros"),
+    ("{\"filter\":{},\"cursor\":7}", ".cursor): expected a string"),
+    ("{\"filter\":{},\"cursor\":\"0x1\"}", ".cursor): hex data has an odd number of digits"),
+    ("{\"filter\":{},\"limit\":10}", ".limit): expected a string"),
 ];
 const CALL: &[Case] = &[
     ("\"0x\"", "expected an object"),
@@ -267,6 +278,7 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Filter => FILTER,
         Kind::Hash => HASH,
         Kind::Milliseconds => &[],
+        Kind::LogQuery => LOG_QUERY,
         Kind::Percentiles => PERCENTILES,
         Kind::Quantity => QUANTITY,
         Kind::Slot => SLOT,

@@ -15,6 +15,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Boolean => "true",
         Kind::Call => "{\"to\":\"0x00000000000000000000000000000000000000aa\"}",
         Kind::Data => "\"0x00\"",
+        Kind::LogQuery => "{\"filter\":{\"fromBlock\":\"pending\"}}",
         Kind::Filter => "{\"fromBlock\":\"pending\"}",
         Kind::Hash => "\"0x00000000000000000000000000000000000000000000000000000000000000aa\"",
         Kind::Milliseconds => "100",

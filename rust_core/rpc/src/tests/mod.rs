@@ -5,6 +5,7 @@ mod asked;
 mod blocks;
 mod calls;
 mod fees;
+mod log_pages;
 mod logs;
 mod overrides;
 mod pending;

@@ -1,0 +1,102 @@
+//! Reading on: what became of what was seen, then what is new.
+
+use std::ops::ControlFlow;
+
+use foreseal_node::View;
+use foreseal_types::{LogFilter, LogPosition};
+
+use super::{Answer, Cursor, Seen, range::number};
+use crate::{Error, params::Tag};
+
+/// The upper bound of a query that is read page by page.
+#[derive(Clone, Copy, Debug)]
+pub struct Upto(pub Tag);
+
+impl Upto {
+    /// The last block that can be shown now. A number reaches sealed blocks only, and may lie ahead of them.
+    fn last(self, view: &View) -> u64 {
+        match self.0 {
+            Tag::Number(last) => last.min(view.latest().number()),
+            tag => number(view, tag),
+        }
+    }
+
+    /// Whether nothing will come after `seen`.
+    fn is_reached(self, view: &View, seen: Option<Seen>, from: u64) -> bool {
+        let next = seen.map_or(from, |seen| seen.number.saturating_add(1));
+        matches!(self.0, Tag::Number(last) if last < next && last <= view.latest().number())
+    }
+}
+
+/// Adds to `answer` what comes after `cursor` in `view`, and moves it on: logs that are no longer on the chain first, the
+/// last one first, then those behind the block where the chains part. `false` when the query is at its end.
+pub fn read_on(
+    view: &View,
+    filter: &LogFilter,
+    upto: Upto,
+    cursor: &mut Cursor,
+    answer: &mut Answer,
+) -> Result<bool, Error> {
+    if undo(view, filter, cursor, answer)?.is_break() {
+        return Ok(true);
+    }
+    cursor.finalized = view.finalized();
+    let start = match cursor.seen() {
+        Some(seen) => LogPosition { block: seen.number, index: seen.logs },
+        None => LogPosition::block(cursor.from),
+    };
+    let last = upto.last(view);
+    if start.block <= last {
+        let ended = view.search_logs(filter, start, last, answer)?;
+        cursor.set_seen(seen_at(view, ended, cursor.from)?);
+    }
+    Ok(answer.stop().is_some() || !upto.is_reached(view, cursor.seen(), cursor.from))
+}
+
+/// Goes back to the last block that is still on the chain, one undone log after the other. `Break` when the answer is full.
+fn undo(
+    view: &View,
+    filter: &LogFilter,
+    cursor: &mut Cursor,
+    answer: &mut Answer,
+) -> Result<ControlFlow<()>, Error> {
+    while let Some(seen) = cursor.seen() {
+        if let Some(logs) = view.logs_at(seen.number, &seen.hash)? {
+            cursor.set_seen(Some(Seen { logs: seen.logs.min(logs), ..seen }));
+            break;
+        }
+        let common = cursor.finalized.min(view.finalized()).saturating_add(1);
+        let gone = || Error::LogsGone { from: common.max(cursor.from) };
+        let (block, _) = view.undone().find(seen.number, &seen.hash).ok_or_else(gone)?;
+        for found in block.logs_before(filter, seen.logs, seen.hash) {
+            if answer.add(&found, true).is_break() {
+                cursor.set_seen(Some(Seen { logs: found.index + 1, ..seen }));
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        let parent = (seen.number > cursor.from).then(|| seen.number - 1);
+        cursor.set_seen(parent.map(|number| Seen { number, hash: block.parent(), logs: u64::MAX }));
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The last block of which something is in front of `position`. A block being built of which nothing is, is not pinned:
+/// it has promised nothing.
+fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<Seen>, Error> {
+    let LogPosition { mut block, mut index } = position;
+    loop {
+        if index == 0 {
+            if block <= from {
+                return Ok(None);
+            }
+            (block, index) = (block - 1, u64::MAX);
+        }
+        if let Some(found) = view.at(block)? {
+            let logs = index.min(found.block.log_count(found.block.receipts.len()));
+            if logs > 0 || block != view.pending().number() {
+                return Ok(Some(Seen { number: block, hash: found.block.hash, logs }));
+            }
+        }
+        index = 0;
+    }
+}
