@@ -56,6 +56,10 @@ class FakeNode:
                 return b'"0x%x"' % block
             case "eth_getBlockReceipts" | "echo":
                 return params
+            case "rpc.discover":
+                return b'{"openrpc":"1.3.2","methods":[{"name":"eth_blockNumber"},{"name":"echo"}]}'
+            case "rpc_modules":
+                return b'{"eth":"1.0"}'
             case "reverts":
                 raise RpcError(-32000, "execution reverted", b'"0x"')
             case "fails":

@@ -62,6 +62,9 @@ def test_every_variable_is_read() -> None:
             "FORESEAL_MAX_LOG_TIME": "6s",
             "FORESEAL_MAX_CALL_GAS": "7",
             "FORESEAL_MAX_CALL_TIME": "8s",
+            "FORESEAL_MAX_SLOTS": "9",
+            "FORESEAL_MAX_POOL_TRANSACTIONS": "11",
+            "FORESEAL_MAX_SYNC_TIME": "12s",
         }
     )
     assert settings.hosts == {"a.example", "b.example"}
@@ -79,7 +82,15 @@ def test_every_variable_is_read() -> None:
         "extra_data": "0x01",
         "produce": False,
         "queue": 3,
-        "limits": {"logs": 5, "log_time": 6000, "call_gas": 7, "call_time": 8000},
+        "limits": {
+            "logs": 5,
+            "log_time": 6000,
+            "call_gas": 7,
+            "call_time": 8000,
+            "slots": 9,
+            "pool_transactions": 11,
+            "sync_time": 12000,
+        },
     }
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from foreseal.errors import RpcError
-from foreseal.rpc import codes
+from foreseal.rpc import codes, discovery
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
 from foreseal.rpc.registry import Registry
@@ -32,8 +32,8 @@ class Calls:
         self._registered = registry.methods
         self._most = most
         self._forbidden = forbidden
-        # What may be refused: forbidden methods, and those seen to run on core threads.
-        self._apart = set(forbidden)
+        # What needs a second look: forbidden methods, those seen to run on core threads, and those that list methods.
+        self._apart = {*forbidden, *discovery.METHODS}
 
     def run(self, reader: Reader, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
         """Start a call against `reader`; its outcome at once, or the future of it."""
@@ -41,6 +41,8 @@ class Calls:
             refusal = self._refusal(method)
             if refusal is not None:
                 return refusal
+            if method in discovery.METHODS and self._registered and method not in self._registered:
+                return self._listing(reader, method, params)
         if method in self._registered:
             return self._registry.call(method, params)
         completions = self.completions
@@ -52,6 +54,15 @@ class Calls:
             return result
         self._apart.add(method)
         return completions.due()
+
+    def _listing(self, reader: Reader, method: str, params: bytes) -> Outcome:
+        """The core's list of methods together with those registered from Python."""
+        try:
+            answer = reader.call(method, params, self.completions.ticket)
+        except RpcError as error:
+            return error
+        signatures = {name: signature for name, (_, signature) in self._registered.items()}
+        return discovery.with_registered(method, answer or b"{}", signatures)
 
     def _refusal(self, method: str) -> Refused | None:
         """Why a method that is forbidden, or that runs on core threads, is not taken; None if it is."""

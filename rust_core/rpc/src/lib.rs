@@ -6,6 +6,7 @@ mod blocks;
 mod calls;
 mod chain;
 mod config;
+mod discover;
 mod errors;
 mod fees;
 mod json;

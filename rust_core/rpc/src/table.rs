@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
-    Context, Error, Reply, block_parts, blocks, calls, chain, config, fees, logs, params::Params, proofs,
-    raw, send_sync, state, storage_values, submit, transaction_status, transactions, txpool,
+    Context, Error, Reply, block_parts, blocks, calls, chain, config, discover, fees, logs, params::Params,
+    proofs, raw, send_sync, state, storage_values, submit, transaction_status, transactions, txpool,
 };
 
 #[cfg(test)]
@@ -65,6 +65,7 @@ const FAMILIES: &[&[Method]] = &[
     calls::METHODS,
     chain::METHODS,
     config::METHODS,
+    discover::METHODS,
     fees::METHODS,
     logs::METHODS,
     proofs::METHODS,

@@ -1,0 +1,42 @@
+"""Methods registered from Python are listed beside the core's."""
+
+import orjson
+
+from foreseal.rpc import Registry
+from foreseal.rpc.calls import Calls
+
+from fake_core import FakeNode
+
+
+def listed(registry: Registry, method: str) -> dict[str, object]:
+    node = FakeNode()
+    outcome = Calls(node, registry, most=10, forbidden=frozenset()).run(node, method, b"[]")
+    assert isinstance(outcome, bytes)
+    return dict(orjson.loads(outcome))
+
+
+def test_without_registered_methods_the_answer_is_the_cores() -> None:
+    assert listed(Registry(), "rpc_modules") == {"eth": "1.0"}
+    assert [method["name"] for method in listed(Registry(), "rpc.discover")["methods"]] == ["eth_blockNumber", "echo"]  # type: ignore[attr-defined]
+
+
+def test_registered_methods_are_listed_and_stand_for_those_of_the_core() -> None:
+    registry = Registry()
+
+    @registry.method("shop_price")
+    def price(item: str, currency: str = "usd") -> int:
+        return len(item + currency)
+
+    @registry.method("echo")
+    def echo() -> None: ...
+
+    assert listed(registry, "rpc_modules") == {"eth": "1.0", "shop": "1.0", "echo": "1.0"}
+    document = listed(registry, "rpc.discover")
+    assert document["openrpc"] == "1.3.2"
+    methods = {method["name"]: method for method in document["methods"]}  # type: ignore[attr-defined]
+    assert list(methods) == ["eth_blockNumber", "shop_price", "echo"]
+    assert methods["shop_price"]["params"] == [
+        {"name": "item", "required": True, "schema": {}},
+        {"name": "currency", "required": False, "schema": {}},
+    ]
+    assert methods["shop_price"]["result"] == {"name": "result", "schema": {}}
