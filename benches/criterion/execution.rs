@@ -47,7 +47,7 @@ fn world() -> State {
     let token = Account { nonce: 1, code_hash: hash, ..Account::default() };
     accounts.push(ChangedAccount { address: Contract::Erc20.address(), diff: account(token, storage) });
     accounts.sort_unstable_by_key(|changed| changed.address);
-    State::default().apply(&StateDiff { accounts, codes: vec![NewCode { hash, code }] })
+    State::default().apply(&StateDiff { accounts, codes: vec![NewCode { hash, code }] }).expect("in memory")
 }
 
 fn transaction(sender: Address, to: Address, value: u64, input: Bytes) -> Transaction {

@@ -90,6 +90,7 @@ fn step(criterion: &mut Criterion) {
         beneficiary: Address::repeat_byte(9),
         gas_limit: header.gas_limit,
         extra_data: alloy_primitives::Bytes::new(),
+        base_fee: None,
     };
     let parent = Parent { header: &header, hash, state: &state };
     let (open, _) = OpenBlock::open(&spec, parent, &opening, &NoHashes).expect("a block can be opened");

@@ -28,7 +28,7 @@ fn diff(count: u64, balance: u64) -> StateDiff {
 }
 
 fn changed_accounts(c: &mut Criterion) {
-    let state = State::default().apply(&diff(ACCOUNTS, 1));
+    let state = State::default().apply(&diff(ACCOUNTS, 1)).expect("in memory");
     let mut group = c.benchmark_group("state_root_of_a_million");
     for count in [10, 1_000, 5_000] {
         let diffs = [diff(count, 1_000_000_000_000), diff(count, 2_000_000_000_000)];
@@ -36,7 +36,7 @@ fn changed_accounts(c: &mut Criterion) {
         group.bench_function(format!("{count}_changed"), |b| {
             b.iter_with_large_drop(|| {
                 turn ^= 1;
-                state.apply(black_box(&diffs[turn]))
+                state.apply(black_box(&diffs[turn])).expect("in memory")
             });
         });
     }

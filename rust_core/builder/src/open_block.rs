@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::B256;
-use foreseal_evm::{BlockBody, EndOfBlock, Executor, end_block};
+use foreseal_evm::{BlockBody, EndOfBlock, ExecutionError, Executor, end_block};
 use foreseal_state::{BlockHashes, State};
 use foreseal_types::{Block, ChainSpec, Flashblock, Receipt, SpecId, StateDiff, Transaction, mutant};
 
@@ -149,8 +149,10 @@ impl OpenBlock {
     ) -> Result<(Self, StateDiff), BuildError> {
         let (base, body) =
             rayon::join(|| self.base.apply(diff), || self.body.extended(transactions, receipts));
+        let base = base.map_err(ExecutionError::from)?;
         let EndOfBlock { requests_hash, diff: tail } = end(&base, &body)?;
-        let tip = if tail.is_empty() { base.clone() } else { base.apply(&tail) };
+        let tip =
+            if tail.is_empty() { base.clone() } else { base.apply(&tail).map_err(ExecutionError::from)? };
         let header = Header {
             state_root: tip.root(),
             transactions_root: body.transactions_root(),

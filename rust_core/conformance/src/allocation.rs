@@ -37,5 +37,5 @@ pub fn state(allocation: &Allocation) -> Result<State, String> {
     }
     diff.codes.sort_unstable_by_key(|code| code.hash);
     diff.codes.dedup_by_key(|code| code.hash);
-    Ok(State::default().apply(&diff))
+    State::default().apply(&diff).map_err(|error| error.to_string())
 }

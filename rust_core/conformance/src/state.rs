@@ -128,7 +128,7 @@ fn execute(network: &str, env: &Environment, pre: &State, post: &Expected) -> Re
             Err(error) => return Err(error.to_string()),
         },
     };
-    let mut state = pre.apply(&executor.take_diff());
+    let mut state = pre.apply(&executor.take_diff()).map_err(|error| error.to_string())?;
     if !executor.fork().is_enabled_in(SpecId::SPURIOUS_DRAGON) {
         state = touch(&state, header.beneficiary)?;
     }
@@ -145,7 +145,7 @@ fn touch(state: &State, address: Address) -> Result<State, String> {
     }
     let diff = AccountDiff { account: Some(Account::default()), ..AccountDiff::default() };
     let accounts = vec![ChangedAccount { address, diff }];
-    Ok(state.apply(&StateDiff { accounts, codes: Vec::new() }))
+    state.apply(&StateDiff { accounts, codes: Vec::new() }).map_err(|error| error.to_string())
 }
 
 impl Environment {

@@ -91,6 +91,7 @@ fn check(spec: &ChainSpec, transaction: &Transaction) -> Result<u64, String> {
     let diff = AccountDiff { account: Some(account), ..AccountDiff::default() };
     let accounts = vec![ChangedAccount { address: transaction.sender(), diff }];
     let state = State::default().apply(&StateDiff { accounts, codes: Vec::new() });
+    let state = state.map_err(|error| error.to_string())?;
     let merged = spec.config().terminal_total_difficulty.is_some();
     let header = Header {
         number: 1,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, Bytes, hex, keccak256};
-use foreseal_trie::ByteTrie;
+use foreseal_trie::{ByteTrie, Key, Whole};
 use serde::Deserialize;
 
 use crate::{Case, case::same, source::VectorFile};
@@ -71,10 +71,14 @@ fn judge_order(keys: &[String], tests: &[[String; 3]]) -> Result<(), String> {
     for key in keys {
         trie.set(key.as_bytes(), Bytes::from_static(b"x")).map_err(|error| error.to_string())?;
     }
-    let snapshot = trie.snapshot();
+    let pairs = trie.snapshot().iter(Whole);
+    let keys: Vec<Key> = pairs
+        .map(|pair| pair.map(|(key, _)| key))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
     for [key, before, after] in tests {
-        let previous = snapshot.iter().map(|(k, _)| k.as_slice()).take_while(|k| *k < key.as_bytes()).last();
-        let next = snapshot.iter().map(|(k, _)| k.as_slice()).find(|k| *k > key.as_bytes());
+        let previous = keys.iter().map(Key::as_slice).take_while(|k| *k < key.as_bytes()).last();
+        let next = keys.iter().map(Key::as_slice).find(|k| *k > key.as_bytes());
         for (what, expected, got) in [("before", before, previous), ("after", after, next)] {
             let got = String::from_utf8_lossy(got.unwrap_or_default());
             same(&format!("key {what} {key:?}"), &expected.as_str(), &got.as_ref())?;

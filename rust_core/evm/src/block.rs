@@ -117,7 +117,7 @@ fn run(
             .map_err(|error| BlockError::Transaction { index, error })?;
         if with_roots {
             let one = executor.take_diff();
-            state = state.apply(&one);
+            state = state.apply(&one).map_err(ExecutionError::from)?;
             diff = diff.then(&one);
             receipt.status = Eip658Value::PostState(state.root());
         }
@@ -127,7 +127,8 @@ fn run(
     validate_outcome(header, gas, &receipts)?;
     header::validate_requests(requests_hash, header)?;
     let last = executor.take_diff();
-    Ok((state.apply(&last), receipts, diff.then(&last)))
+    let state = state.apply(&last).map_err(ExecutionError::from)?;
+    Ok((state, receipts, diff.then(&last)))
 }
 
 fn validate_outcome(header: &Header, gas: BlockGas, receipts: &[Arc<Receipt>]) -> Result<(), BlockError> {

@@ -80,7 +80,7 @@ fn block(chain: &Chain) -> BlockBytes {
     header.transactions_root = ordered_trie_root([one.encoded().clone()]);
     header.logs_bloom = logs_bloom(&receipt.logs);
     header.gas_used = gas.gas_used;
-    header.state_root = chain.state.apply(&executor.take_diff()).root();
+    header.state_root = chain.state.apply(&executor.take_diff()).expect("in memory").root();
     BlockBytes {
         header,
         transactions: vec![envelope],
@@ -102,7 +102,7 @@ fn a_valid_block_passes() {
     let executed = run(&chain, bytes).unwrap();
     assert_eq!(executed.block.hash, hash);
     assert_eq!(executed.state.root(), executed.block.header.state_root);
-    assert_eq!(chain.state.apply(&executed.diff).root(), executed.block.header.state_root);
+    assert_eq!(chain.state.apply(&executed.diff).unwrap().root(), executed.block.header.state_root);
     let mut encoded = Vec::new();
     executed.block.encode(&mut encoded);
     assert_eq!(encoded, wire);

@@ -127,7 +127,7 @@ fn start() -> (State, CacheDB<EmptyDB>) {
     other.insert_account_info(ALICE, AccountInfo::from_balance(balance));
     let info = AccountInfo::new(U256::ZERO, 1, hash, Bytecode::new_legacy(code));
     other.insert_account_info(FACTORY, info);
-    (State::default().apply(&diff), other)
+    (State::default().apply(&diff).expect("in memory"), other)
 }
 
 /// The state root of revm's database, which keeps the empty accounts that EIP-161 clears.
@@ -195,11 +195,11 @@ fn compare(fork: SpecId, actions: &[(Action, bool)]) -> Result<State, TestCaseEr
         let expected = reference.transact_commit(env).unwrap();
         prop_assert_eq!(receipt.gas_used, expected.tx_gas_used());
         if *take {
-            state = state.apply(&executor.take_diff());
+            state = state.apply(&executor.take_diff()).expect("in memory");
             prop_assert_eq!(state.root(), other_root(&reference.ctx.journaled_state.database, fork));
         }
     }
-    state = state.apply(&executor.take_diff());
+    state = state.apply(&executor.take_diff()).expect("in memory");
     prop_assert_eq!(state.root(), other_root(&reference.ctx.journaled_state.database, fork));
     prop_assert!(executor.take_diff().is_empty());
     Ok(state)

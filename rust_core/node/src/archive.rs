@@ -115,11 +115,11 @@ impl Again<'_> {
         let mut executor = self.executor(parent);
         let (parent_hash, beacon_root) = (step.header.parent_hash, step.header.parent_beacon_block_root);
         executor.begin_block(parent_hash, beacon_root).map_err(|error| self.failed(error))?;
-        let mut state = parent.apply(&executor.take_diff());
+        let mut state = parent.apply(&executor.take_diff())?;
         drop(executor);
         let (mut gas, mut done) = (BlockGas::default(), 0);
         for written in block.written.iter().filter(|written| written.step <= index) {
-            state = self.run(&state, done..written.transactions, &mut gas)?.apply(&written.diff);
+            state = self.run(&state, done..written.transactions, &mut gas)?.apply(&written.diff)?;
             done = written.transactions;
         }
         let state = self.run(&state, done..step.transactions, &mut gas)?;
@@ -128,7 +128,7 @@ impl Again<'_> {
         executor.end_block(logs, BlockBody::default()).map_err(|error| self.failed(error))?;
         let diff = executor.take_diff();
         drop(executor);
-        Ok(state.apply(&diff))
+        state.apply(&diff)
     }
 
     fn run(&self, state: &State, range: Range<usize>, gas: &mut BlockGas) -> Result<State, StateError> {
@@ -136,7 +136,7 @@ impl Again<'_> {
         for transaction in self.block.block.transactions.iter().take(range.end).skip(range.start) {
             executor.transact(transaction, gas).map_err(|error| self.failed(error))?;
         }
-        Ok(state.apply(&executor.take_diff()))
+        state.apply(&executor.take_diff())
     }
 
     fn executor<'s>(&'s self, state: &'s State) -> Executor<'s> {

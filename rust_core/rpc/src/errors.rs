@@ -253,8 +253,12 @@ impl From<SyncError> for RpcError {
 impl From<StateError> for RpcError {
     fn from(error: StateError) -> Self {
         let code = match error {
-            StateError::ViewGone => NOT_FOUND,
-            StateError::MissingCode(_) | StateError::Store(_) => INTERNAL,
+            StateError::ViewGone | StateError::Pruned { .. } => NOT_FOUND,
+            StateError::MissingCode(_)
+            | StateError::Store(_)
+            | StateError::NodeMissing { .. }
+            | StateError::NodeHash { .. }
+            | StateError::NodeMalformed { .. } => INTERNAL,
         };
         Self::new(code, error.to_string())
     }

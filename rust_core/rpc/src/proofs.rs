@@ -27,7 +27,7 @@ fn get_proof(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, 
     Limit { name: "slots", max: context.limits.slots }.check(keys.len())?;
     let at = context.view()?.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
     let slots: Vec<U256> = keys.iter().map(|key| key.slot).collect();
-    let proof = at.state().prove_account(&address, &slots);
+    let proof = at.state().prove_account(&address, &slots)?;
     let mut out = Vec::new();
     write_proof(&mut out, &proof, &keys);
     Ok(out)

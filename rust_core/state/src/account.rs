@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY, U256};
-use alloy_rlp::Encodable;
+use alloy_rlp::{Decodable, Encodable, Header};
 use foreseal_trie::{EMPTY_ROOT, Trie, Value};
 use foreseal_types::Account;
 
@@ -14,6 +14,11 @@ pub(crate) struct SlotValue(pub U256);
 impl Value for SlotValue {
     fn encode(&self, out: &mut Vec<u8>) {
         self.0.encode(out);
+    }
+
+    fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let value = U256::decode(&mut bytes).ok()?;
+        (bytes.is_empty() && !value.is_zero()).then_some(Self(value))
     }
 }
 
@@ -46,6 +51,11 @@ impl AccountLeaf {
         self.contract.as_ref().map(|contract| &contract.storage)
     }
 
+    /// The same account with its storage in another form.
+    pub fn with_storage(&self, storage: Trie<SlotValue>) -> Self {
+        Self::new(self.account(), storage)
+    }
+
     pub fn storage_root(&self) -> B256 {
         self.storage().map_or(EMPTY_ROOT, Trie::root)
     }
@@ -58,10 +68,24 @@ impl Value for AccountLeaf {
         let storage_root = self.storage_root();
         let payload_length =
             self.nonce.length() + self.balance.length() + storage_root.length() + code_hash.length();
-        alloy_rlp::Header { list: true, payload_length }.encode(out);
+        Header { list: true, payload_length }.encode(out);
         self.nonce.encode(out);
         self.balance.encode(out);
         storage_root.encode(out);
         code_hash.encode(out);
+    }
+
+    /// Of the storage only the root is known then.
+    fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let header = Header::decode(&mut bytes).ok().filter(|header| header.list)?;
+        if bytes.len() != header.payload_length {
+            return None;
+        }
+        let nonce = u64::decode(&mut bytes).ok()?;
+        let balance = U256::decode(&mut bytes).ok()?;
+        let storage_root = B256::decode(&mut bytes).ok()?;
+        let code_hash = B256::decode(&mut bytes).ok()?;
+        let account = Account { nonce, balance, code_hash };
+        bytes.is_empty().then(|| Self::new(account, Trie::stub(storage_root)))
     }
 }

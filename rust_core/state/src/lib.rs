@@ -2,9 +2,14 @@
 
 mod account;
 mod proof;
+mod read;
 mod reader;
 mod snapshot;
+mod store;
+mod stored;
 
 pub use proof::{AccountProof, SlotProof};
 pub use reader::{BlockHashes, NoStorage, StateError, StateReader, StorageReader};
 pub use snapshot::State;
+pub use store::{StateStore, TrieName, analysed};
+pub use stored::{HashedAccount, StateChanges, StorageChanges};

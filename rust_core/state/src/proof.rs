@@ -1,11 +1,11 @@
 //! Proofs of accounts and slots (EIP-1186).
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_trie::{EMPTY_ROOT, Trie};
+use foreseal_trie::{EMPTY_ROOT, Trie, Want};
 use foreseal_types::{Account, hash_address};
 
 use crate::{
-    State,
+    State, StateError, TrieName,
     account::{AccountLeaf, SlotValue},
     snapshot::hash_slot,
 };
@@ -34,22 +34,45 @@ pub struct SlotProof {
 
 impl State {
     /// Proves an account and some of its slots, present or not.
-    pub fn prove_account(&self, address: &Address, slots: &[U256]) -> AccountProof {
+    ///
+    /// # Errors
+    /// When a node has to be loaded and cannot be: [`StateError::Pruned`] for states older than those that are kept.
+    pub fn prove_account(&self, address: &Address, slots: &[U256]) -> Result<AccountProof, StateError> {
         let key = hash_address(address);
-        let leaf = self.accounts().get(key.as_slice());
-        let storage = leaf.and_then(AccountLeaf::storage);
-        AccountProof {
+        let accounts = self.loaded(key)?;
+        let leaf = accounts.get(key.as_slice()).value();
+        let slots = match leaf.and_then(AccountLeaf::storage) {
+            Some(storage) => self.prove_slots(key, storage, slots)?,
+            None => slots.iter().map(|slot| absent(*slot)).collect(),
+        };
+        Ok(AccountProof {
             address: *address,
             account: leaf.map(AccountLeaf::account),
             storage_root: leaf.map_or(EMPTY_ROOT, AccountLeaf::storage_root),
-            nodes: self.accounts().prove(key.as_slice()),
-            slots: slots.iter().map(|slot| prove_slot(storage, *slot)).collect(),
-        }
+            nodes: accounts.prove(key.as_slice()),
+            slots,
+        })
+    }
+
+    fn prove_slots(
+        &self,
+        account: B256,
+        storage: &Trie<SlotValue>,
+        slots: &[U256],
+    ) -> Result<Vec<SlotProof>, StateError> {
+        let source = self.nodes(TrieName::Storage(account));
+        let wants = slots.iter().map(|slot| Want { key: hash_slot(slot).into(), deleted: false });
+        let storage = storage.load(wants, &source).map_err(|error| source.error(error))?;
+        let prove = |slot: &U256| {
+            let key = hash_slot(slot);
+            let value = storage.get(key.as_slice()).value().map_or(U256::ZERO, |value| value.0);
+            SlotProof { slot: *slot, value, nodes: storage.prove(key.as_slice()) }
+        };
+        Ok(slots.iter().map(prove).collect())
     }
 }
 
-fn prove_slot(storage: Option<&Trie<SlotValue>>, slot: U256) -> SlotProof {
-    let key = hash_slot(&slot);
-    let value = storage.and_then(|storage| storage.get(key.as_slice())).map_or(U256::ZERO, |value| value.0);
-    SlotProof { slot, value, nodes: storage.map(|storage| storage.prove(key.as_slice())).unwrap_or_default() }
+/// The proof in a storage that is empty.
+fn absent(slot: U256) -> SlotProof {
+    SlotProof { slot, value: U256::ZERO, nodes: Vec::new() }
 }

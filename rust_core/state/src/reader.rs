@@ -1,10 +1,13 @@
 //! What execution reads.
 
 use alloy_primitives::{Address, B256, U256};
+use foreseal_trie::NodePath;
 use foreseal_types::Account;
 use revm_bytecode::Bytecode;
 
-/// A read that could not be answered. Memory never fails; a store may.
+use crate::TrieName;
+
+/// A state that could not be read or changed. Memory never fails; a store may.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StateError {
     #[error("code {0} is not in the state")]
@@ -14,6 +17,18 @@ pub enum StateError {
     /// The chain was unwound since the view was taken: what it showed is no longer stored.
     #[error("view no longer available")]
     ViewGone,
+    /// Trie nodes are kept for the newest blocks only; values are kept for all.
+    #[error("trie nodes as of block {block} are no longer kept, only those from block {oldest} on")]
+    Pruned { block: u64, oldest: u64 },
+    /// The store is damaged.
+    #[error("no node is stored at {path} of {trie}")]
+    NodeMissing { trie: TrieName, path: NodePath },
+    /// The store is damaged.
+    #[error("the node stored at {path} of {trie} does not have the hash that its parent holds")]
+    NodeHash { trie: TrieName, path: NodePath },
+    /// The store is damaged.
+    #[error("what is stored at {path} of {trie} is not a trie node")]
+    NodeMalformed { trie: TrieName, path: NodePath },
 }
 
 /// Read access to the state after some step, as execution needs it.

@@ -1,8 +1,8 @@
 //! The state after some step, and the step to the next.
 
 use alloy_genesis::{Genesis, GenesisAccount};
-use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
-use foreseal_trie::{Change, Trie};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
+use foreseal_trie::{Change, Lookup, Trie, Want};
 use foreseal_types::{
     Account, AccountDiff, ChangedAccount, NewCode, StateDiff, hash_address, keccak, keccak_batch,
 };
@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use revm_bytecode::Bytecode;
 
 use crate::{
-    NoStorage, StateError, StateReader, StorageReader,
+    StateError, TrieName,
     account::{AccountLeaf, SlotValue},
+    store::{Base, analysed},
 };
 
 /// From this many written slots on, an account's storage trie is worked on by itself, which may fork.
@@ -25,12 +26,19 @@ const HASH_PIECE: usize = 512;
 /// Accounts that one thread looks up at a time.
 const READ_PIECE: usize = 256;
 
+/// A storage trie and the changes that make the next one.
+type StorageWork = (Trie<SlotValue>, Vec<Change<SlotValue>>);
+
 /// An immutable snapshot of accounts, storage and code. A clone copies pointers.
+///
+/// Parts of it may be in a [`StateStore`](crate::StateStore) instead of in memory (see [`State::stored`]).
 #[derive(Clone, Default)]
 pub struct State {
-    accounts: Trie<AccountLeaf>,
-    /// Analysed code by its hash. Code stays when the last account that has it goes.
-    codes: imbl::HashMap<B256, Bytecode>,
+    pub(crate) accounts: Trie<AccountLeaf>,
+    /// Analysed code by its hash, of what the store need not have. Code stays when the last account that has it goes.
+    pub(crate) codes: imbl::HashMap<B256, Bytecode>,
+    /// Where to read what is a stub in the tries. It is the same there as it was after the block that is named.
+    pub(crate) base: Option<Base>,
 }
 
 impl State {
@@ -41,25 +49,35 @@ impl State {
             accounts: genesis.alloc.iter().map(|(address, account)| allocated(*address, account)).collect(),
             codes: codes.map(|code| NewCode { hash: keccak(code), code: code.clone() }).collect(),
         };
-        Self::default().apply(&diff)
+        Self::default().apply(&diff).expect("a state that is wholly in memory loads nothing")
     }
 
     /// The snapshot after `diff`, with its root. Emptiness (EIP-161) is not looked at: what the diff says is taken.
-    #[must_use]
-    pub fn apply(&self, diff: &StateDiff) -> Self {
+    ///
+    /// # Errors
+    /// When a trie node has to be loaded and cannot be. A state that is wholly in memory never fails.
+    pub fn apply(&self, diff: &StateDiff) -> Result<Self, StateError> {
         let mut codes = self.codes.clone();
         for new in &diff.codes {
             codes.entry(new.hash).or_insert_with(|| analysed(new.code.clone()));
         }
         let keys = address_keys(&diff.accounts);
-        let leaves: Vec<Option<&AccountLeaf>> =
-            keys.par_chunks(READ_PIECE).flat_map_iter(|keys| self.accounts.get_many(keys)).collect();
-        let storages = next_storages(&diff.accounts, &leaves);
+        let source = self.nodes(TrieName::Accounts);
+        let wants = keys
+            .iter()
+            .zip(&diff.accounts)
+            .map(|(key, changed)| Want { key: (*key).into(), deleted: changed.diff.account.is_none() });
+        let accounts = self.accounts.load(wants, &source).map_err(|error| source.error(error))?;
+        let leaves: Vec<Option<&AccountLeaf>> = keys
+            .par_chunks(READ_PIECE)
+            .flat_map_iter(|keys| accounts.get_many(keys).into_iter().map(Lookup::value))
+            .collect();
+        let storages = NextStorages { state: self, accounts: &diff.accounts, keys: &keys }.run(&leaves)?;
         let changes = keys.into_iter().zip(&diff.accounts).zip(storages).map(|((key, changed), storage)| {
             let leaf = changed.diff.account.map(|account| AccountLeaf::new(account, storage));
             (key.into(), leaf)
         });
-        Self { accounts: self.accounts.apply(changes.collect()), codes }
+        Ok(Self { accounts: accounts.apply(changes.collect()), codes, base: self.base.clone() })
     }
 
     /// The state root. Already computed.
@@ -67,71 +85,19 @@ impl State {
         self.accounts.root()
     }
 
-    /// How many accounts exist.
-    pub fn account_count(&self) -> usize {
+    /// How many accounts exist; `None` if some of them never were in memory.
+    pub fn account_count(&self) -> Option<usize> {
         self.accounts.len()
     }
 
     /// The root of an account's storage; `None` if there is no such account.
-    pub fn storage_root(&self, address: &Address) -> Option<B256> {
-        self.leaf(address).map(AccountLeaf::storage_root)
+    ///
+    /// # Errors
+    /// When a trie node has to be loaded and cannot be.
+    pub fn storage_root(&self, address: &Address) -> Result<Option<B256>, StateError> {
+        let key = hash_address(address);
+        Ok(self.loaded(key)?.get(key.as_slice()).value().map(AccountLeaf::storage_root))
     }
-
-    pub(crate) fn accounts(&self) -> &Trie<AccountLeaf> {
-        &self.accounts
-    }
-
-    fn leaf(&self, address: &Address) -> Option<&AccountLeaf> {
-        self.accounts.get(hash_address(address).as_slice())
-    }
-}
-
-impl StateReader for State {
-    fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
-        Ok(self.leaf(address).map(AccountLeaf::account))
-    }
-
-    fn accounts(&self, addresses: &[Address]) -> Result<Vec<Option<Account>>, StateError> {
-        let inputs: Vec<&[u8]> = addresses.iter().map(|address| address.as_slice()).collect();
-        let mut keys = vec![B256::ZERO; inputs.len()];
-        keccak_batch(&inputs, &mut keys);
-        Ok(self.accounts.get_many(&keys).into_iter().map(|leaf| leaf.map(AccountLeaf::account)).collect())
-    }
-
-    fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
-        let storage = self.leaf(address).and_then(AccountLeaf::storage);
-        Ok(storage.map_or(U256::ZERO, |storage| read(storage, slot)))
-    }
-
-    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
-        Ok(match self.leaf(address).and_then(AccountLeaf::storage) {
-            Some(storage) => Box::new(AccountStorage(storage)),
-            None => Box::new(NoStorage),
-        })
-    }
-
-    fn has_storage(&self, address: &Address) -> Result<bool, StateError> {
-        Ok(self.leaf(address).and_then(AccountLeaf::storage).is_some_and(|storage| !storage.is_empty()))
-    }
-
-    fn code(&self, hash: &B256) -> Result<Bytecode, StateError> {
-        if *hash == KECCAK256_EMPTY {
-            return Ok(Bytecode::default());
-        }
-        self.codes.get(hash).cloned().ok_or(StateError::MissingCode(*hash))
-    }
-}
-
-struct AccountStorage<'s>(&'s Trie<SlotValue>);
-
-impl StorageReader for AccountStorage<'_> {
-    fn slot(&self, slot: &U256) -> Result<U256, StateError> {
-        Ok(read(self.0, slot))
-    }
-}
-
-fn read(storage: &Trie<SlotValue>, slot: &U256) -> U256 {
-    storage.get(hash_slot(slot).as_slice()).map_or(U256::ZERO, |value| value.0)
 }
 
 /// The key of a slot in its storage trie.
@@ -150,11 +116,6 @@ fn allocated(address: Address, account: &GenesisAccount) -> ChangedAccount {
     ChangedAccount { address, diff }
 }
 
-/// Code that begins like a delegation (EIP-7702) but is none can stand in states from before EIP-3541.
-fn analysed(code: Bytes) -> Bytecode {
-    Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
-}
-
 fn address_keys(accounts: &[ChangedAccount]) -> Vec<B256> {
     hash_all(&accounts.iter().map(|changed| changed.address.as_slice()).collect::<Vec<_>>())
 }
@@ -166,26 +127,49 @@ fn hash_all(inputs: &[&[u8]]) -> Vec<B256> {
     hashes
 }
 
-/// The storage trie of every changed account after the diff, in the order of the diff.
-fn next_storages(accounts: &[ChangedAccount], leaves: &[Option<&AccountLeaf>]) -> Vec<Trie<SlotValue>> {
-    let mut tries: Vec<Trie<SlotValue>> =
-        accounts.iter().zip(leaves).map(|(changed, leaf)| kept_storage(&changed.diff, *leaf)).collect();
-    let written = |at: &usize| accounts[*at].diff.account.is_some() && !accounts[*at].diff.storage.is_empty();
-    let written: Vec<usize> = (0..accounts.len()).filter(written).collect();
-    let (large, small): (Vec<usize>, Vec<usize>) =
-        written.into_iter().partition(|at| accounts[*at].diff.storage.len() >= LARGE_STORAGE);
-    let one = |at: &usize| (*at, tries[*at].apply(slot_changes(&accounts[*at].diff)));
-    let group = |group: &[usize]| {
-        let work = group.iter().map(|at| (tries[*at].clone(), slot_changes(&accounts[*at].diff)));
-        let next = Trie::apply_all(work.collect());
-        group.iter().copied().zip(next).collect::<Vec<_>>()
-    };
-    let large: Vec<_> = large.par_iter().map(one).collect();
-    let small: Vec<_> = small.par_chunks(GROUP).map(group).collect();
-    for (at, next) in large.into_iter().chain(small.into_iter().flatten()) {
-        tries[at] = next;
+/// The work on the storage of the accounts that a diff changes.
+struct NextStorages<'d> {
+    state: &'d State,
+    accounts: &'d [ChangedAccount],
+    /// The hashes of their addresses.
+    keys: &'d [B256],
+}
+
+impl NextStorages<'_> {
+    /// The storage trie of every changed account after the diff, in the order of the diff.
+    fn run(&self, leaves: &[Option<&AccountLeaf>]) -> Result<Vec<Trie<SlotValue>>, StateError> {
+        let accounts = self.accounts;
+        let mut tries: Vec<Trie<SlotValue>> =
+            accounts.iter().zip(leaves).map(|(changed, leaf)| kept_storage(&changed.diff, *leaf)).collect();
+        let written =
+            |at: &usize| accounts[*at].diff.account.is_some() && !accounts[*at].diff.storage.is_empty();
+        let written: Vec<usize> = (0..accounts.len()).filter(written).collect();
+        let (large, small): (Vec<usize>, Vec<usize>) =
+            written.into_iter().partition(|at| accounts[*at].diff.storage.len() >= LARGE_STORAGE);
+        let one = |at: &usize| {
+            let (trie, changes) = self.work(*at, &tries[*at])?;
+            Ok((*at, trie.apply(changes)))
+        };
+        let group = |group: &[usize]| {
+            let work = group.iter().map(|at| self.work(*at, &tries[*at])).collect::<Result<_, _>>()?;
+            Ok(group.iter().copied().zip(Trie::apply_all(work)).collect())
+        };
+        let large: Vec<_> = large.par_iter().map(one).collect::<Result<_, StateError>>()?;
+        let small: Vec<Vec<_>> = small.par_chunks(GROUP).map(group).collect::<Result<_, StateError>>()?;
+        for (at, next) in large.into_iter().chain(small.into_iter().flatten()) {
+            tries[at] = next;
+        }
+        Ok(tries)
     }
-    tries
+
+    /// What is to be applied to one account's storage, and the storage with all that is needed for it in memory.
+    fn work(&self, at: usize, storage: &Trie<SlotValue>) -> Result<StorageWork, StateError> {
+        let changes = slot_changes(&self.accounts[at].diff);
+        let source = self.state.nodes(TrieName::Storage(self.keys[at]));
+        let wants = changes.iter().map(|(key, value)| Want { key: key.clone(), deleted: value.is_none() });
+        let storage = storage.load(wants, &source).map_err(|error| source.error(error))?;
+        Ok((storage, changes))
+    }
 }
 
 /// What an account's storage was, as far as the diff keeps it.

@@ -20,7 +20,9 @@ fn state() -> State {
             diff: AccountDiff { account: Some(account), wiped: false, storage },
         }
     };
-    State::default().apply(&StateDiff { accounts: (0..100).map(changed).collect(), codes: Vec::new() })
+    State::default()
+        .apply(&StateDiff { accounts: (0..100).map(changed).collect(), codes: Vec::new() })
+        .expect("in memory")
 }
 
 fn verify(root: B256, proof: &AccountProof) {
@@ -45,7 +47,7 @@ fn accounts_and_slots_present_or_not() {
     let state = state();
     let slots: Vec<U256> = [0, 1, 5, 50, 98, 99, 1000].map(U256::from).to_vec();
     for seed in 0..130 {
-        let proof = state.prove_account(&address(seed), &slots);
+        let proof = state.prove_account(&address(seed), &slots).unwrap();
         verify(state.root(), &proof);
         assert_eq!(proof.account.is_some(), seed < 100);
         let has_storage = seed < 100 && seed.is_multiple_of(3) && seed > 0;
@@ -60,7 +62,7 @@ fn accounts_and_slots_present_or_not() {
 
 #[test]
 fn nothing_in_an_empty_state() {
-    let proof = State::default().prove_account(&address(1), &[U256::ZERO]);
+    let proof = State::default().prove_account(&address(1), &[U256::ZERO]).unwrap();
     verify(State::default().root(), &proof);
     assert_eq!(proof.account, None);
     assert!(proof.nodes.is_empty());

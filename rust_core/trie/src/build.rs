@@ -12,6 +12,9 @@ use crate::{
     node::{Branch, Child, Leaf, Node},
 };
 
+/// What loading sees to before anything is planned.
+pub(crate) const LOADED: &str = "every node that the keys reach has been loaded";
+
 /// A place in the tree under construction.
 pub(crate) enum Slot<V> {
     Empty,
@@ -92,6 +95,7 @@ impl<V: Value> Build<V> {
             }
             Some(Node::Leaf(leaf)) => self.update_leaf(leaf, depth, changes),
             Some(Node::Branch(branch)) => self.update_branch(branch, branch.prefix(), depth, changes),
+            Some(Node::Stub) => unreachable!("{LOADED}"),
         }
     }
 
@@ -294,6 +298,7 @@ impl<V: Value> Build<V> {
             Slot::Sealed(Child { node: Node::Branch(branch), .. }) => {
                 self.plan_copy(&branch, joined(branch.prefix()))
             }
+            Slot::Sealed(Child { node: Node::Stub, .. }) => unreachable!("{LOADED}"),
             Slot::New(position) => {
                 match &mut self.heights[position.height][position.index] {
                     Planned::Leaf { depth: leaf_depth, .. } => *leaf_depth = depth,

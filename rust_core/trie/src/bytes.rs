@@ -35,7 +35,7 @@ impl ByteTrie {
     /// The value of a key.
     pub fn get(&self, key: &[u8]) -> Option<&Bytes> {
         let waiting = self.waiting.get(&Key::new(key).ok()?);
-        waiting.map_or_else(|| self.trie.get(key), Option::as_ref)
+        waiting.map_or_else(|| self.trie.get(key).value(), Option::as_ref)
     }
 
     /// The root hash.
@@ -45,7 +45,7 @@ impl ByteTrie {
 
     /// How many keys have a value.
     pub fn len(&mut self) -> usize {
-        self.snapshot().len()
+        self.snapshot().len().expect("nothing was unloaded")
     }
 
     pub fn is_empty(&mut self) -> bool {

@@ -1,11 +1,34 @@
 //! RLP of nodes (yellow paper, appendix D).
 
+use alloy_primitives::Bytes;
 use alloy_rlp::Header;
 
 use crate::{
     key::nibble,
-    node::{Branch, Leaf, Reference, Value},
+    node::{Branch, Leaf, Node, Reference, Value},
 };
+
+/// A node as a [`NodeSource`](crate::NodeSource) gives it back: its RLP, and for a branch under an extension the RLP of
+/// the extension followed by that of the branch, unless the extension holds it inline.
+pub(crate) fn stored<V: Value>(node: &Node<V>, depth: usize) -> Bytes {
+    let (mut scratch, mut out) = (Vec::new(), Vec::new());
+    match node {
+        Node::Leaf(node) => leaf(node, depth, &mut scratch, &mut out),
+        Node::Branch(node) => {
+            branch(node, &mut scratch, &mut out);
+            if !node.prefix().is_empty() {
+                let below = Reference::of(&out);
+                let rlp = std::mem::take(&mut out);
+                extension(node.prefix(), &below, &mut out);
+                if below.as_hash().is_some() {
+                    out.extend_from_slice(&rlp);
+                }
+            }
+        }
+        Node::Stub => unreachable!("a stub has been loaded before it is encoded"),
+    }
+    out.into()
+}
 
 /// A leaf that hangs below the first `depth` nibbles of its key.
 pub(crate) fn leaf<V: Value>(leaf: &Leaf<V>, depth: usize, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {

@@ -1,48 +1,62 @@
 //! Iteration in the order of the keys.
 
+use triomphe::Arc;
+
 use crate::{
-    Key, Trie, Value,
+    Key, LoadError, NodeSource, Value, load,
     node::{Child, Leaf, Node},
 };
 
-/// Iterator over the keys and values of a trie.
-pub struct Iter<'t, V> {
-    /// What is left to visit, the next on top.
-    stack: Vec<&'t Child<V>>,
+/// Walks over all keys and values. What is not in memory is loaded, and not kept.
+pub(crate) struct Walk<V, S> {
+    /// What is left to visit, the next on top, and where it hangs.
+    stack: Vec<(Vec<u8>, Child<V>)>,
     /// The value of the branch that was opened last: it comes before the branch's children.
-    value: Option<&'t Leaf<V>>,
+    value: Option<Arc<Leaf<V>>>,
+    source: S,
 }
 
-impl<'t, V> Iter<'t, V> {
-    pub(crate) fn new(top: Option<&'t Child<V>>) -> Self {
-        Self { stack: top.into_iter().collect(), value: None }
+impl<V, S> Walk<V, S> {
+    /// A walk over what hangs at `path`.
+    pub fn new(path: &[u8], child: Option<&Child<V>>, source: S) -> Self {
+        let start = child.map(|child| (path.to_vec(), child.clone()));
+        Self { stack: start.into_iter().collect(), value: None, source }
     }
 }
 
-impl<'t, V> Iterator for Iter<'t, V> {
-    type Item = (&'t Key, &'t V);
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl<V: Value, S: NodeSource> Walk<V, S> {
+    fn step(&mut self) -> Result<Option<(Key, V)>, LoadError<S::Error>> {
         loop {
             if let Some(leaf) = self.value.take() {
-                return Some((&leaf.key, &leaf.value));
+                return Ok(Some((leaf.key.clone(), leaf.value.clone())));
             }
-            match &self.stack.pop()?.node {
-                Node::Leaf(leaf) => return Some((&leaf.key, &leaf.value)),
-                Node::Branch(branch) => {
-                    self.value = branch.value().map(|leaf| &**leaf);
-                    self.stack.extend(branch.children().iter().rev());
-                }
+            let Some((path, child)) = self.stack.pop() else { return Ok(None) };
+            let node = match child.node {
+                Node::Stub => load::one(&path, child.reference, &self.source)?,
+                node => node,
+            };
+            if let Node::Branch(branch) = &node {
+                self.value = branch.value().cloned();
+                let path = [&path, branch.prefix()].concat();
+                let below = branch.entries().map(|(nibble, child)| ([&path[..], &[nibble]].concat(), child));
+                let start = self.stack.len();
+                self.stack.extend(below.map(|(path, child)| (path, child.clone())));
+                self.stack[start..].reverse();
+            } else if let Node::Leaf(leaf) = node {
+                self.value = Some(leaf);
             }
         }
     }
 }
 
-impl<'t, V: Value> IntoIterator for &'t Trie<V> {
-    type Item = (&'t Key, &'t V);
-    type IntoIter = Iter<'t, V>;
+impl<V: Value, S: NodeSource> Iterator for Walk<V, S> {
+    type Item = Result<(Key, V), LoadError<S::Error>>;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if step.is_err() {
+            self.stack.clear();
+        }
+        step.transpose()
     }
 }

@@ -47,6 +47,13 @@ impl Key {
         Ok(Self(Repr::Inline { length, bytes }))
     }
 
+    /// The key of so many nibbles, one per byte; `None` if they are no whole bytes or too many.
+    pub(crate) fn from_nibbles(nibbles: &[u8]) -> Option<Self> {
+        let (pairs, rest) = nibbles.as_chunks::<2>();
+        let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+        rest.is_empty().then(|| Self::new(&bytes).ok())?
+    }
+
     /// The key's bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {

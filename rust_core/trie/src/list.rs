@@ -8,6 +8,7 @@ use crate::{Change, Key, Trie};
 #[derive(Clone, Default)]
 pub struct ListTrie {
     trie: Trie<Bytes>,
+    length: usize,
 }
 
 impl ListTrie {
@@ -21,6 +22,7 @@ impl ListTrie {
         let start = self.len();
         let change = |(at, item): (usize, Bytes)| (position_key(start + at), Some(item));
         let changes: Vec<Change<Bytes>> = items.into_iter().enumerate().map(change).collect();
+        self.length = start + changes.len();
         self.trie = self.trie.apply(changes);
     }
 
@@ -31,7 +33,7 @@ impl ListTrie {
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.trie.len()
+        self.length
     }
 
     pub fn is_empty(&self) -> bool {
@@ -40,7 +42,7 @@ impl ListTrie {
 
     /// The item at a position.
     pub fn get(&self, position: usize) -> Option<&Bytes> {
-        self.trie.get(position_key(position).as_slice())
+        self.trie.get(position_key(position).as_slice()).value()
     }
 
     /// Proof of the item at a position, or of its absence. See [`Trie::prove`].

@@ -9,17 +9,27 @@ use crate::Key;
 pub trait Value: Clone + Send + Sync {
     /// Appends the bytes that the leaf commits to. They are never empty: an empty value is an absent one.
     fn encode(&self, out: &mut Vec<u8>);
+    /// The value that was encoded so, for leaves that come from a [`NodeSource`](crate::NodeSource). `None`: not a value.
+    fn decode(bytes: &[u8]) -> Option<Self>;
 }
 
 impl Value for alloy_primitives::Bytes {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
     }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        (!bytes.is_empty()).then(|| Self::copy_from_slice(bytes))
+    }
 }
 
 impl Value for Vec<u8> {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        (!bytes.is_empty()).then(|| bytes.to_vec())
     }
 }
 
@@ -48,6 +58,11 @@ impl Reference {
         Some(Self { bytes, length })
     }
 
+    /// How a parent names the node with this RLP.
+    pub fn of(rlp: &[u8]) -> Self {
+        Self::inline(rlp).unwrap_or_else(|| Self::hash(foreseal_types::keccak(rlp)))
+    }
+
     #[inline]
     pub fn as_hash(&self) -> Option<B256> {
         (self.length == 32).then_some(B256::new(self.bytes))
@@ -60,16 +75,25 @@ impl Reference {
     }
 }
 
+impl PartialEq for Reference {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
 /// A child as its parent holds it: the reference beside the pointer, so that hashing a parent reads no child.
 pub(crate) struct Child<V> {
     pub reference: Reference,
     pub node: Node<V>,
 }
 
-/// A node in memory. A reference to a node that is still in a store can become a third variant.
+/// A node, or that it is not in memory.
 pub(crate) enum Node<V> {
     Leaf(Arc<Leaf<V>>),
     Branch(Branch<V>),
+    /// The node is in a [`NodeSource`](crate::NodeSource). The reference beside it is always a hash: nodes shorter than
+    /// that are part of their parent.
+    Stub,
 }
 
 /// A value under its whole key: where the leaf hangs decides which part of the key it commits to, so a leaf that moves
@@ -120,6 +144,11 @@ impl<V> Branch<V> {
         &self.0.slice
     }
 
+    /// The children that exist with their nibbles, in order.
+    pub fn entries(&self) -> impl Iterator<Item = (u8, &Child<V>)> {
+        (0..16).filter(|nibble| self.mask() & 1 << nibble != 0).zip(self.children())
+    }
+
     pub fn child(&self, nibble: u8) -> Option<&Child<V>> {
         let bit = 1u16 << nibble;
         let before = (self.mask() & (bit - 1)).count_ones() as usize;
@@ -132,6 +161,7 @@ impl<V> Node<V> {
         match self {
             Self::Leaf(leaf) => Arc::strong_count(leaf),
             Self::Branch(branch) => ThinArc::strong_count(&branch.0),
+            Self::Stub => 0,
         }
     }
 }
@@ -163,6 +193,7 @@ impl<V> Clone for Node<V> {
         match self {
             Self::Leaf(leaf) => Self::Leaf(Arc::clone(leaf)),
             Self::Branch(branch) => Self::Branch(branch.clone()),
+            Self::Stub => Self::Stub,
         }
     }
 }

@@ -3,7 +3,9 @@
 use alloy_primitives::Bytes;
 
 use crate::{
-    Trie, Value, encode,
+    Trie, Value,
+    build::LOADED,
+    encode,
     key::{nibble, shared_prefix},
     node::{Branch, Node, Reference},
 };
@@ -11,6 +13,9 @@ use crate::{
 impl<V: Value> Trie<V> {
     /// The nodes (RLP) from the root towards `key`, those held inline by their parent left out: they prove the value
     /// of the key, or that it has none. Nothing for an empty trie.
+    ///
+    /// # Panics
+    /// When it meets a stub: [`Trie::load`] the key before.
     pub fn prove(&self, key: &[u8]) -> Vec<Bytes> {
         let mut proof = Vec::new();
         let mut depth = 0;
@@ -21,6 +26,7 @@ impl<V: Value> Trie<V> {
                     add(&mut proof, |scratch, out| encode::leaf(leaf, depth, scratch, out));
                     break;
                 }
+                Node::Stub => unreachable!("{LOADED}"),
                 Node::Branch(branch) => {
                     let follows = shared_prefix(key, branch.prefix(), depth) == branch.prefix().len();
                     add_branch(&mut proof, branch, follows);
@@ -52,7 +58,7 @@ fn add_branch<V: Value>(proof: &mut Vec<Bytes>, branch: &Branch<V>, follows: boo
 fn reference_without_prefix<V: Value>(branch: &Branch<V>) -> Reference {
     let mut rlp = Vec::new();
     encode::branch(branch, &mut Vec::new(), &mut rlp);
-    Reference::inline(&rlp).unwrap_or_else(|| Reference::hash(foreseal_types::keccak(&rlp)))
+    Reference::of(&rlp)
 }
 
 /// Adds one node, unless its parent holds it inline.

@@ -4,9 +4,10 @@ use alloy_primitives::{B256, b256, keccak256};
 use rayon::prelude::*;
 
 use crate::{
-    Iter, Key, Value,
+    Key, LoadError, Lookup, NodeSource, Value,
     build::{Build, Slot},
     fork,
+    iter::Walk,
     node::{Child, Node},
     walk,
 };
@@ -24,21 +25,27 @@ const FORK: usize = 256;
 const PARALLEL_SORT: usize = 4096;
 
 /// A Merkle-Patricia trie, as one immutable snapshot.
+///
+/// Parts of it may be stubs: their nodes are not in memory but in a [`NodeSource`], by path. A lookup that reaches one
+/// says so; [`Trie::load`] brings in what a lookup, a proof or a batch of changes needs.
 pub struct Trie<V> {
-    top: Option<Child<V>>,
-    root: B256,
-    length: usize,
+    pub(crate) top: Option<Child<V>>,
+    pub(crate) root: B256,
+    /// Unknown once a trie began as a stub.
+    pub(crate) length: Option<usize>,
+    /// Whether there may be stubs.
+    pub(crate) partial: bool,
 }
 
 impl<V> Default for Trie<V> {
     fn default() -> Self {
-        Self { top: None, root: EMPTY_ROOT, length: 0 }
+        Self { top: None, root: EMPTY_ROOT, length: Some(0), partial: false }
     }
 }
 
 impl<V> Clone for Trie<V> {
     fn clone(&self) -> Self {
-        Self { top: self.top.clone(), root: self.root, length: self.length }
+        Self { top: self.top.clone(), root: self.root, length: self.length, partial: self.partial }
     }
 }
 
@@ -48,33 +55,39 @@ impl<V: Value> Trie<V> {
         self.root
     }
 
-    /// How many keys have a value.
-    pub fn len(&self) -> usize {
+    /// How many keys have a value; `None` if that is not known, because some of them never were in memory.
+    pub fn len(&self) -> Option<usize> {
         self.length
     }
 
     pub fn is_empty(&self) -> bool {
-        self.length == 0
+        self.top.is_none()
     }
 
     /// The value under `key`.
-    pub fn get(&self, key: &[u8]) -> Option<&V> {
+    pub fn get(&self, key: &[u8]) -> Lookup<'_, V> {
         walk::one(self.top.as_ref(), key)
     }
 
     /// The values under many keys. Several walks go down side by side, so that they wait for memory together.
-    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Option<&V>> {
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Lookup<'_, V>> {
         let mut values = Vec::with_capacity(keys.len());
         walk::many(self.top.as_ref(), 0, keys, AsRef::as_ref, |value| values.push(value));
         values
     }
 
-    /// All values in the order of their keys.
-    pub fn iter(&self) -> Iter<'_, V> {
-        Iter::new(self.top())
+    /// All keys and values in the order of the keys. What is not in memory is loaded, checked, and not kept.
+    pub fn iter<S: NodeSource>(
+        &self,
+        source: S,
+    ) -> impl Iterator<Item = Result<(Key, V), LoadError<S::Error>>> + use<V, S> {
+        Walk::new(&[], self.top(), source)
     }
 
     /// The snapshot after `changes`, with its root. Of several changes of one key the last counts.
+    ///
+    /// # Panics
+    /// When a change reaches a stub: [`Trie::load`] the keys before.
     #[must_use]
     pub fn apply(&self, changes: Vec<Change<V>>) -> Self {
         let mut changes = in_order(changes);
@@ -93,6 +106,9 @@ impl<V: Value> Trie<V> {
     }
 
     /// Applies changes to many small tries at once: their nodes are hashed together.
+    ///
+    /// # Panics
+    /// As [`Trie::apply`].
     #[must_use]
     pub fn apply_all(work: Vec<(Self, Vec<Change<V>>)>) -> Vec<Self> {
         let mut build = Build::default();
@@ -117,8 +133,10 @@ impl<V: Value> Trie<V> {
             // The root is hashed even when a parent would hold it inline.
             top.reference.as_hash().unwrap_or_else(|| keccak256(top.reference.as_slice()))
         });
-        let length = self.length.checked_add_signed(added).expect("no more keys are deleted than there are");
-        Self { top, root, length }
+        let length = self
+            .length
+            .map(|length| length.checked_add_signed(added).expect("no more keys are deleted than there are"));
+        Self { top, root, length, partial: self.partial }
     }
 
     /// Works on the subtrees below the root in parallel. `None` when there is no plain branch to fork at.

@@ -4,7 +4,10 @@ use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Header, PayloadView};
 use foreseal_types::keccak;
 
-use crate::EMPTY_ROOT;
+use crate::{
+    EMPTY_ROOT,
+    decode::{hex_prefix, string},
+};
 
 /// Why a proof shows nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,20 +105,4 @@ fn child(item: &[u8]) -> Option<Next<'_>> {
         [] => Some(Next::Decided(None)),
         hash => B256::try_from(hash).ok().map(Next::Hash),
     }
-}
-
-fn string(mut item: &[u8]) -> Option<&[u8]> {
-    Header::decode_bytes(&mut item, false).ok()
-}
-
-/// Whether it is a leaf, and the nibbles (yellow paper, appendix C).
-fn hex_prefix(path: &[u8]) -> Option<(bool, Vec<u8>)> {
-    let (flags, bytes) = path.split_first()?;
-    let odd = match (flags >> 4, flags & 0x0f) {
-        (0 | 2, 0) => None,
-        (1 | 3, nibble) => Some(nibble),
-        _ => return None,
-    };
-    let nibbles = odd.into_iter().chain(bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f])).collect();
-    Some((flags >> 4 >= 2, nibbles))
 }

@@ -1,7 +1,7 @@
 //! Walks from a node down to the values of keys.
 
 use crate::{
-    Change,
+    Change, Lookup,
     key::{nibble, shared_prefix},
     node::{Child, Node},
 };
@@ -13,7 +13,7 @@ const WALKS: usize = 16;
 enum Cursor<'t, V> {
     /// At a node that hangs so many nibbles deep.
     Under(&'t Node<V>, usize),
-    At(Option<&'t V>),
+    At(Lookup<'t, V>),
 }
 
 impl<V> Clone for Cursor<'_, V> {
@@ -25,8 +25,9 @@ impl<V> Clone for Cursor<'_, V> {
 impl<V> Copy for Cursor<'_, V> {}
 
 /// Looks up one key below `top`, the root.
-pub(crate) fn one<'t, V>(top: Option<&'t Child<V>>, key: &[u8]) -> Option<&'t V> {
-    let mut cursor = Cursor::Under(&top?.node, 0);
+pub(crate) fn one<'t, V>(top: Option<&'t Child<V>>, key: &[u8]) -> Lookup<'t, V> {
+    let Some(top) = top else { return Lookup::Absent };
+    let mut cursor = Cursor::Under(&top.node, 0);
     loop {
         match cursor {
             Cursor::Under(node, depth) => cursor = descend(node, key, depth),
@@ -41,10 +42,10 @@ pub(crate) fn many<'t, V: 't, K>(
     depth: usize,
     keys: &[K],
     bytes: impl Fn(&K) -> &[u8],
-    mut found: impl FnMut(Option<&'t V>),
+    mut found: impl FnMut(Lookup<'t, V>),
 ) {
     for keys in keys.chunks(WALKS) {
-        let start = top.map_or(Cursor::At(None), |top| Cursor::Under(&top.node, depth));
+        let start = top.map_or(Cursor::At(Lookup::Absent), |top| Cursor::Under(&top.node, depth));
         let mut cursors = [start; WALKS];
         let mut under_way = true;
         while under_way {
@@ -59,7 +60,7 @@ pub(crate) fn many<'t, V: 't, K>(
         for cursor in cursors.iter().take(keys.len()) {
             found(match cursor {
                 Cursor::At(value) => *value,
-                Cursor::Under(..) => None,
+                Cursor::Under(..) => Lookup::Absent,
             });
         }
     }
@@ -74,7 +75,7 @@ pub(crate) fn fetch<V>(top: Option<&Child<V>>, depth: usize, changes: &[Change<V
             changes,
             |(key, _)| key.as_slice(),
             |value| {
-                std::hint::black_box(value.is_some());
+                std::hint::black_box(matches!(value, Lookup::Value(_)));
             },
         );
     }
@@ -84,16 +85,19 @@ pub(crate) fn fetch<V>(top: Option<&Child<V>>, depth: usize, changes: &[Change<V
 #[inline]
 fn descend<'t, V>(node: &'t Node<V>, key: &[u8], depth: usize) -> Cursor<'t, V> {
     let branch = match node {
-        Node::Leaf(leaf) => return Cursor::At((leaf.key.as_slice() == key).then_some(&leaf.value)),
+        Node::Leaf(leaf) if leaf.key.as_slice() == key => return Cursor::At(Lookup::Value(&leaf.value)),
+        Node::Leaf(_) => return Cursor::At(Lookup::Absent),
+        Node::Stub => return Cursor::At(Lookup::Stub),
         Node::Branch(branch) => branch,
     };
     let prefix = branch.prefix();
     if !prefix.is_empty() && shared_prefix(key, prefix, depth) < prefix.len() {
-        return Cursor::At(None);
+        return Cursor::At(Lookup::Absent);
     }
     let depth = depth + prefix.len();
     if depth == key.len() * 2 {
-        return Cursor::At(branch.value().map(|leaf| &leaf.value));
+        return Cursor::At(branch.value().map_or(Lookup::Absent, |leaf| Lookup::Value(&leaf.value)));
     }
-    branch.child(nibble(key, depth)).map_or(Cursor::At(None), |child| Cursor::Under(&child.node, depth + 1))
+    let child = branch.child(nibble(key, depth));
+    child.map_or(Cursor::At(Lookup::Absent), |child| Cursor::Under(&child.node, depth + 1))
 }

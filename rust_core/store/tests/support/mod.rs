@@ -75,7 +75,7 @@ impl Maker {
             changed.diff.wiped = false;
             changed.diff.account.get_or_insert_default();
         });
-        let state = State::default().apply(&diff);
+        let state = State::default().apply(&diff).expect("a state in memory");
         let header = Header {
             state_root: state.root(),
             base_fee_per_gas: Some(7),
@@ -109,7 +109,7 @@ impl Maker {
     /// A random block behind `parent`.
     pub fn next(&mut self, parent: &Made) -> Made {
         let diff = self.diff();
-        let state = parent.state.apply(&diff);
+        let state = parent.state.apply(&diff).expect("a state in memory");
         let count = self.random.random_range(0..=self.size.transactions);
         let transactions: Vec<_> = (0..count).map(|_| Arc::new(self.transaction())).collect();
         let receipts = self.receipts(&transactions);

@@ -1,0 +1,150 @@
+//! Reading a state: from memory, and below a stub from the store.
+
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
+use foreseal_trie::{Lookup, Trie};
+use foreseal_types::{Account, hash_address, keccak_batch};
+use revm_bytecode::Bytecode;
+
+use crate::{
+    NoStorage, State, StateError, StateReader, StorageReader,
+    account::{AccountLeaf, SlotValue},
+    snapshot::hash_slot,
+    store::Base,
+};
+
+impl State {
+    fn leaf(&self, address: &Address) -> Lookup<'_, AccountLeaf> {
+        self.accounts.get(hash_address(address).as_slice())
+    }
+
+    /// What is read below a stub.
+    fn below(&self) -> &Base {
+        self.base.as_ref().expect("only a state with a store has stubs")
+    }
+}
+
+impl StateReader for State {
+    fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
+        match self.leaf(address) {
+            Lookup::Value(leaf) => Ok(Some(leaf.account())),
+            Lookup::Absent => Ok(None),
+            Lookup::Stub => {
+                let Base { store, at } = self.below();
+                store.account(address, *at)
+            }
+        }
+    }
+
+    fn accounts(&self, addresses: &[Address]) -> Result<Vec<Option<Account>>, StateError> {
+        let inputs: Vec<&[u8]> = addresses.iter().map(|address| address.as_slice()).collect();
+        let mut keys = vec![B256::ZERO; inputs.len()];
+        keccak_batch(&inputs, &mut keys);
+        let mut stored = Vec::new();
+        let mut accounts = Vec::with_capacity(addresses.len());
+        for (at, lookup) in self.accounts.get_many(&keys).into_iter().enumerate() {
+            accounts.push(match lookup {
+                Lookup::Value(leaf) => Some(leaf.account()),
+                Lookup::Absent => None,
+                Lookup::Stub => {
+                    stored.push(at);
+                    None
+                }
+            });
+        }
+        if !stored.is_empty() {
+            let Base { store, at } = self.below();
+            let asked: Vec<Address> = stored.iter().map(|at| addresses[*at]).collect();
+            for (at, account) in stored.into_iter().zip(store.accounts(&asked, *at)?) {
+                accounts[at] = account;
+            }
+        }
+        Ok(accounts)
+    }
+
+    fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
+        let storage = match self.leaf(address) {
+            Lookup::Value(leaf) => leaf.storage(),
+            Lookup::Absent => None,
+            Lookup::Stub => {
+                let Base { store, at } = self.below();
+                return store.slot(address, slot, *at);
+            }
+        };
+        storage.map_or(Ok(U256::ZERO), |storage| self.read(storage, address, slot))
+    }
+
+    fn storage_of(&self, address: &Address) -> Result<Box<dyn StorageReader + '_>, StateError> {
+        let storage = match self.leaf(address) {
+            Lookup::Value(leaf) => leaf.storage(),
+            Lookup::Absent => None,
+            Lookup::Stub => return Ok(Box::new(StoredStorage { base: self.below(), address: *address })),
+        };
+        Ok(match storage {
+            Some(storage) => Box::new(AccountStorage { state: self, storage, address: *address }),
+            None => Box::new(NoStorage),
+        })
+    }
+
+    fn has_storage(&self, address: &Address) -> Result<bool, StateError> {
+        match self.leaf(address) {
+            Lookup::Value(leaf) => Ok(leaf.storage().is_some_and(|storage| !storage.is_empty())),
+            Lookup::Absent => Ok(false),
+            Lookup::Stub => {
+                let Base { store, at } = self.below();
+                store.has_storage(address, *at)
+            }
+        }
+    }
+
+    fn code(&self, hash: &B256) -> Result<Bytecode, StateError> {
+        if *hash == KECCAK256_EMPTY {
+            return Ok(Bytecode::default());
+        }
+        let code = match (self.codes.get(hash), &self.base) {
+            (Some(code), _) => Some(code.clone()),
+            (None, Some(base)) => base.store.code(hash)?,
+            (None, None) => None,
+        };
+        code.ok_or(StateError::MissingCode(*hash))
+    }
+}
+
+impl State {
+    /// A slot of an account whose leaf is in memory. Its storage answers by itself unless the slot is below a stub, and
+    /// there nothing has changed since the block as of which the store is asked.
+    fn read(&self, storage: &Trie<SlotValue>, address: &Address, slot: &U256) -> Result<U256, StateError> {
+        match storage.get(hash_slot(slot).as_slice()) {
+            Lookup::Value(value) => Ok(value.0),
+            Lookup::Absent => Ok(U256::ZERO),
+            Lookup::Stub => {
+                let Base { store, at } = self.below();
+                store.slot(address, slot, *at)
+            }
+        }
+    }
+}
+
+/// The storage of an account whose leaf is in memory.
+struct AccountStorage<'s> {
+    state: &'s State,
+    storage: &'s Trie<SlotValue>,
+    address: Address,
+}
+
+impl StorageReader for AccountStorage<'_> {
+    fn slot(&self, slot: &U256) -> Result<U256, StateError> {
+        self.state.read(self.storage, &self.address, slot)
+    }
+}
+
+/// The storage of an account that is in the store.
+struct StoredStorage<'s> {
+    base: &'s Base,
+    address: Address,
+}
+
+impl StorageReader for StoredStorage<'_> {
+    fn slot(&self, slot: &U256) -> Result<U256, StateError> {
+        self.base.store.slot(&self.address, slot, self.base.at)
+    }
+}

@@ -1,0 +1,169 @@
+//! States of which a store holds what is not in memory: opened, written, and let go of.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use alloy_primitives::{B256, U256};
+use foreseal_trie::{Changes, NodeChange, NodePath, NodeWrite, Trie, Want};
+use foreseal_types::Account;
+
+use crate::{
+    State, StateError, StateStore,
+    account::{AccountLeaf, SlotValue},
+    store::{Base, Nodes, TrieName},
+};
+
+/// The trie nodes in which a state differs from an older one: what a store writes beside the flat values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StateChanges {
+    /// Of the account trie, in the order of the paths.
+    pub accounts: Vec<NodeChange>,
+    /// Of the storage tries that differ, in the order of the accounts' hashes.
+    pub storages: Vec<StorageChanges>,
+}
+
+/// The nodes in which one storage trie differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageChanges {
+    /// Hash of the account's address.
+    pub account: B256,
+    /// In the order of the paths. A storage that is gone as a whole is one entry: the root, cleared.
+    pub nodes: Vec<NodeChange>,
+}
+
+/// An account as the leaves of the account trie hold it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashedAccount {
+    /// Hash of its address.
+    pub hash: B256,
+    pub account: Account,
+    pub storage_root: B256,
+}
+
+impl State {
+    /// The state with this root, of which nothing is in memory: the state after block `at`, which `store` holds.
+    ///
+    /// Values are read as of block `at`. Changes and proofs load trie nodes, and check them against the root.
+    pub fn stored(store: Arc<dyn StateStore>, at: u64, root: B256) -> Self {
+        let base = Some(Base { store, at });
+        Self { accounts: Trie::stub(root), codes: imbl::HashMap::default(), base }
+    }
+
+    /// The number of the block as of which values are read that are not in memory; `None` if all of them are.
+    pub fn stored_at(&self) -> Option<u64> {
+        self.base.as_ref().map(|base| base.at)
+    }
+
+    /// The trie nodes that this state has and `old` has not, and what is gone. The first state written is compared with
+    /// `State::default()`.
+    ///
+    /// Costs what differs. Where `old` is a stub and differs, its node is loaded; so it is cheapest to keep the
+    /// snapshots of the last few blocks until they are written.
+    ///
+    /// # Errors
+    /// When a node has to be loaded and cannot be.
+    pub fn changes_since(&self, old: &Self) -> Result<StateChanges, StateError> {
+        let (source, old_source) = (self.nodes(TrieName::Accounts), old.nodes(TrieName::Accounts));
+        let changes = self.accounts.changes(&source, &old.accounts, &old_source, true);
+        let Changes { nodes, values, former } = changes.map_err(|error| source.error(error))?;
+        let mut storages = Vec::new();
+        let (mut values, mut former) = (values.into_iter().peekable(), former.into_iter().peekable());
+        loop {
+            let order = match (values.peek(), former.peek()) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((new, _)), Some((old, _))) => new.cmp(old),
+            };
+            let new_leaf = if order.is_le() { values.next() } else { None };
+            let old_leaf = if order.is_ge() { former.next() } else { None };
+            let Some((key, _)) = new_leaf.as_ref().or(old_leaf.as_ref()) else { break };
+            let account = B256::from_slice(key.as_slice());
+            let storage = |leaf: Option<(_, AccountLeaf)>| {
+                leaf.and_then(|(_, leaf)| leaf.storage().cloned()).unwrap_or_default()
+            };
+            let nodes = self.storage_changes(account, &storage(new_leaf), old, &storage(old_leaf))?;
+            if !nodes.is_empty() {
+                storages.push(StorageChanges { account, nodes });
+            }
+        }
+        Ok(StateChanges { accounts: nodes, storages })
+    }
+
+    fn storage_changes(
+        &self,
+        account: B256,
+        storage: &Trie<SlotValue>,
+        old: &Self,
+        old_storage: &Trie<SlotValue>,
+    ) -> Result<Vec<NodeChange>, StateError> {
+        if storage.is_empty() && !old_storage.is_empty() {
+            return Ok(vec![NodeChange { path: NodePath::default(), write: NodeWrite::Cleared }]);
+        }
+        let name = TrieName::Storage(account);
+        let (source, old_source) = (self.nodes(name), old.nodes(name));
+        let changes = storage.changes(&source, old_storage, &old_source, false);
+        Ok(changes.map_err(|error| source.error(error))?.nodes)
+    }
+
+    /// The same state, in which a portion of what `old` has as well is no longer in memory. Values that are not in memory
+    /// are read as of block `at` from now on.
+    ///
+    /// `old` is the state after block `at`, which `store` holds; this state must descend from it, and `at` be no older
+    /// than the block as of which it is read now (nothing is done then). `portion` goes from 0 to 255; after all of them, in any order, nothing
+    /// is in memory but what has changed since block `at`, and a little. Each may be given another, newer block.
+    #[must_use]
+    pub fn unload(&self, old: &Self, store: &Arc<dyn StateStore>, at: u64, portion: u8) -> Self {
+        if self.stored_at().is_some_and(|now| now > at) {
+            return self.clone();
+        }
+        let (account_nibble, slot_nibble) = (portion >> 4, portion & 0x0f);
+        let storage = |new: &AccountLeaf, old: &AccountLeaf| {
+            let (new_storage, old_storage) = (new.storage()?, old.storage()?);
+            let less = new_storage.unload(old_storage, slot_nibble, true, |_, _| None)?;
+            Some(new.with_storage(less))
+        };
+        let accounts = self.accounts.unload(&old.accounts, account_nibble, slot_nibble == 0, storage);
+        let accounts = accounts.unwrap_or_else(|| self.accounts.clone());
+        let codes = self.codes.clone().relative_complement(old.codes.clone());
+        Self { accounts, codes, base: Some(Base { store: Arc::clone(store), at }) }
+    }
+
+    /// All accounts in the order of their hashes, each node that is loaded for it checked on the way.
+    pub fn iter_accounts(&self) -> impl Iterator<Item = Result<HashedAccount, StateError>> {
+        let source = self.nodes(TrieName::Accounts);
+        self.accounts.iter(source).map(move |leaf| {
+            let (key, leaf) = leaf.map_err(|error| source.error(error))?;
+            let (hash, storage_root) = (B256::from_slice(key.as_slice()), leaf.storage_root());
+            Ok(HashedAccount { hash, account: leaf.account(), storage_root })
+        })
+    }
+
+    /// All slots of an account, named by the hash of its address: the hash of the slot and its value, in the order of the
+    /// hashes. Each node that is loaded for it is checked on the way.
+    ///
+    /// # Errors
+    /// When the way to the account cannot be loaded.
+    pub fn iter_slots(
+        &self,
+        account: B256,
+    ) -> Result<impl Iterator<Item = Result<(B256, U256), StateError>>, StateError> {
+        let accounts = self.loaded(account)?;
+        let storage = accounts.get(account.as_slice()).value().and_then(AccountLeaf::storage).cloned();
+        let source = self.nodes(TrieName::Storage(account));
+        Ok(storage.unwrap_or_default().iter(source).map(move |leaf| {
+            let (key, value) = leaf.map_err(|error| source.error(error))?;
+            Ok((B256::from_slice(key.as_slice()), value.0))
+        }))
+    }
+
+    /// The account trie with the way to one account in memory.
+    pub(crate) fn loaded(&self, account: B256) -> Result<Trie<AccountLeaf>, StateError> {
+        let source = self.nodes(TrieName::Accounts);
+        let want = Want { key: account.into(), deleted: false };
+        self.accounts.load([want], &source).map_err(|error| source.error(error))
+    }
+
+    pub(crate) fn nodes(&self, trie: TrieName) -> Nodes<'_> {
+        Nodes { base: self.base.as_ref(), trie }
+    }
+}

@@ -1,0 +1,262 @@
+//! What a snapshot has of nodes that an older one has not, and what it no longer has.
+//!
+//! Both are walked side by side, by path. Where both hold the same reference nothing below can differ, and the walk ends.
+
+use alloy_primitives::Bytes;
+
+use crate::{
+    Key, LoadError, NodePath, NodeSource, Value, encode,
+    iter::Walk,
+    load,
+    node::{Branch, Child, Leaf, Node},
+};
+
+/// What happens to the stored node of one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeWrite {
+    /// This node hangs there now, in the form that a [`NodeSource`] gives back.
+    Stored(Bytes),
+    /// No node of its own hangs there any more. Those below stay, unless they are named themselves.
+    Gone,
+    /// No node hangs there or anywhere below it any more.
+    Cleared,
+}
+
+/// One path at which two snapshots differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeChange {
+    pub path: NodePath,
+    pub write: NodeWrite,
+}
+
+/// Where two snapshots differ.
+pub struct Changes<V> {
+    /// In the order of the paths.
+    pub nodes: Vec<NodeChange>,
+    /// The new snapshot's values in nodes that differ, by key. Some may have the same value in the old one.
+    pub values: Vec<(Key, V)>,
+    /// The old snapshot's values in nodes that differ or are gone, by key.
+    pub former: Vec<(Key, V)>,
+}
+
+/// A comparison under way.
+pub(crate) struct Comparison<'s, V, S: ?Sized> {
+    new_source: &'s S,
+    old_source: &'s S,
+    /// Whether values are asked for, too.
+    values: bool,
+    path: Vec<u8>,
+    changes: Changes<V>,
+}
+
+impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
+    pub fn new(new_source: &'s S, old_source: &'s S, values: bool) -> Self {
+        let changes = Changes { nodes: Vec::new(), values: Vec::new(), former: Vec::new() };
+        Self { new_source, old_source, values, path: Vec::new(), changes }
+    }
+
+    /// Compares what hangs at the roots.
+    pub fn run(
+        mut self,
+        old: Option<&Child<V>>,
+        new: Option<&Child<V>>,
+    ) -> Result<Changes<V>, LoadError<S::Error>> {
+        self.compare(old, new)?;
+        Ok(self.changes)
+    }
+
+    /// Compares two nodes that hang at the path.
+    fn compare(&mut self, old: Option<&Child<V>>, new: Option<&Child<V>>) -> Result<(), LoadError<S::Error>> {
+        match (old, new) {
+            (None, None) => Ok(()),
+            (None, Some(new)) => self.added(new),
+            (Some(old), None) => self.removed(old),
+            (Some(old), Some(new)) if old.reference == new.reference => Ok(()),
+            (Some(old), Some(new)) => {
+                let (old_node, new_node) =
+                    (self.open(old, self.old_source)?, self.open(new, self.new_source)?);
+                if self.is_stored(new) {
+                    self.write_node(&new_node);
+                } else if self.is_stored(old) {
+                    self.write(NodeWrite::Gone);
+                }
+                self.inside((&old_node, 0), (&new_node, 0))
+            }
+        }
+    }
+
+    /// Compares what two nodes are and what hangs below them, each from so many nibbles of its prefix on: there the path
+    /// stands.
+    fn inside(
+        &mut self,
+        (old, old_skip): (&Node<V>, usize),
+        (new, new_skip): (&Node<V>, usize),
+    ) -> Result<(), LoadError<S::Error>> {
+        let (Node::Branch(old_branch), Node::Branch(new_branch)) = (old, new) else {
+            self.value_of(old, false);
+            self.below(old, old_skip, Self::removed)?;
+            self.value_of(new, true);
+            return self.below(new, new_skip, Self::added);
+        };
+        let (old_rest, new_rest) = (&old_branch.prefix()[old_skip..], &new_branch.prefix()[new_skip..]);
+        let shared = old_rest.iter().zip(new_rest).take_while(|(a, b)| a == b).count();
+        let depth = self.path.len();
+        self.path.extend_from_slice(&old_rest[..shared]);
+        match (old_rest.get(shared), new_rest.get(shared)) {
+            (None, None) => {
+                self.value_of(old, false);
+                self.value_of(new, true);
+                for nibble in 0..16 {
+                    let (old, new) = (old_branch.child(nibble), new_branch.child(nibble));
+                    self.at(nibble, |walk| walk.compare(old, new))?;
+                }
+            }
+            (None, Some(&on)) => {
+                self.value_of(old, false);
+                self.against_new_prefix(old_branch, on, (new, new_skip + shared))?;
+            }
+            (Some(&on), None) => {
+                self.value_of(new, true);
+                self.against_old_prefix((old, old_skip + shared), new_branch, on)?;
+            }
+            (Some(_), Some(_)) => {
+                self.below(old, old_skip + shared, Self::removed)?;
+                self.below(new, new_skip + shared, Self::added)?;
+            }
+        }
+        self.path.truncate(depth);
+        Ok(())
+    }
+
+    /// The children of an old branch, against a prefix of the new one that goes on with `on`.
+    fn against_new_prefix(
+        &mut self,
+        old: &Branch<V>,
+        on: u8,
+        (new, skip): (&Node<V>, usize),
+    ) -> Result<(), LoadError<S::Error>> {
+        if old.child(on).is_none() {
+            self.below(new, skip, Self::added)?;
+        }
+        for (nibble, child) in old.entries() {
+            self.at(nibble, |walk| {
+                if nibble != on {
+                    return walk.removed(child);
+                }
+                if walk.is_stored(child) {
+                    walk.write(NodeWrite::Gone);
+                }
+                let node = walk.open(child, walk.old_source)?;
+                walk.inside((&node, 0), (new, skip + 1))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The children of a new branch, against a prefix of the old one that goes on with `on`.
+    fn against_old_prefix(
+        &mut self,
+        (old, skip): (&Node<V>, usize),
+        new: &Branch<V>,
+        on: u8,
+    ) -> Result<(), LoadError<S::Error>> {
+        if new.child(on).is_none() {
+            self.below(old, skip, Self::removed)?;
+        }
+        for (nibble, child) in new.entries() {
+            self.at(nibble, |walk| {
+                if nibble != on {
+                    return walk.added(child);
+                }
+                let node = walk.open(child, walk.new_source)?;
+                if walk.is_stored(child) {
+                    walk.write_node(&node);
+                }
+                walk.inside((old, skip + 1), (&node, 0))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A node of the new snapshot where the old one has none.
+    fn added(&mut self, child: &Child<V>) -> Result<(), LoadError<S::Error>> {
+        let node = self.open(child, self.new_source)?;
+        if self.is_stored(child) {
+            self.write_node(&node);
+        }
+        self.value_of(&node, true);
+        self.below(&node, 0, Self::added)
+    }
+
+    /// A node of the old snapshot where the new one has none.
+    fn removed(&mut self, child: &Child<V>) -> Result<(), LoadError<S::Error>> {
+        if self.is_stored(child) {
+            self.write(NodeWrite::Cleared);
+        }
+        if self.values {
+            for former in Walk::new(&self.path, Some(child), self.old_source) {
+                self.changes.former.push(former?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does `each` with every child of a node that has no counterpart.
+    fn below(
+        &mut self,
+        node: &Node<V>,
+        skip: usize,
+        each: impl Fn(&mut Self, &Child<V>) -> Result<(), LoadError<S::Error>>,
+    ) -> Result<(), LoadError<S::Error>> {
+        let Node::Branch(branch) = node else { return Ok(()) };
+        let depth = self.path.len();
+        self.path.extend_from_slice(&branch.prefix()[skip..]);
+        for (nibble, child) in branch.entries() {
+            self.at(nibble, |walk| each(walk, child))?;
+        }
+        self.path.truncate(depth);
+        Ok(())
+    }
+
+    /// Does something one nibble further down.
+    fn at<T>(&mut self, nibble: u8, then: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(nibble);
+        let result = then(self);
+        self.path.pop();
+        result
+    }
+
+    fn open(&self, child: &Child<V>, source: &S) -> Result<Node<V>, LoadError<S::Error>> {
+        match &child.node {
+            Node::Stub => load::one(&self.path, child.reference, source),
+            node => Ok(node.clone()),
+        }
+    }
+
+    /// Whether the node is stored by itself and not as a part of its parent.
+    fn is_stored(&self, child: &Child<V>) -> bool {
+        self.path.is_empty() || child.reference.as_hash().is_some()
+    }
+
+    fn value_of(&mut self, node: &Node<V>, new: bool) {
+        let leaf: Option<&Leaf<V>> = match node {
+            Node::Leaf(leaf) => Some(leaf),
+            Node::Branch(branch) => branch.value().map(|leaf| &**leaf),
+            Node::Stub => None,
+        };
+        if self.values
+            && let Some(leaf) = leaf
+        {
+            let values = if new { &mut self.changes.values } else { &mut self.changes.former };
+            values.push((leaf.key.clone(), leaf.value.clone()));
+        }
+    }
+
+    fn write_node(&mut self, node: &Node<V>) {
+        self.write(NodeWrite::Stored(encode::stored(node, self.path.len())));
+    }
+
+    fn write(&mut self, write: NodeWrite) {
+        self.changes.nodes.push(NodeChange { path: self.path.clone().into(), write });
+    }
+}

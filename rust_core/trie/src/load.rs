@@ -1,0 +1,247 @@
+//! Brings the nodes into memory that reads, proofs or changes of some keys reach.
+//!
+//! Level by level: the nodes of one level are asked for together, and their hashes are checked together. Then the loaded
+//! subtrees are put together from below, and the nodes of the trie above them are copied once.
+//!
+//! ```text
+//! keys -> walk what is in memory -> stubs met -> load, check, decode -> stubs met below them -> ... -> graft
+//! ```
+
+use alloy_primitives::{B256, Bytes};
+use foreseal_types::keccak_batch;
+
+use crate::{
+    Key, LoadError, NodePath, NodeSource, Value,
+    decode::{self, Wrong},
+    node::{Branch, Child, Head, Node, Reference},
+};
+
+/// A key on whose way no stub may be left.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Want {
+    pub key: Key,
+    /// The key is about to be deleted: should that leave a branch with a single child, then the child is loaded too.
+    pub deleted: bool,
+}
+
+/// A stub that has to be loaded, and the keys that lead below it (none for a child that only may be merged).
+struct Pending<'w> {
+    path: NodePath,
+    reference: Reference,
+    /// The loaded node that has it as its child, in the level above. Nothing for a node of the trie.
+    parent: usize,
+    wants: &'w [Want],
+}
+
+/// A node that has been loaded, and those of its children that have been.
+struct Loaded<V> {
+    path: NodePath,
+    reference: Reference,
+    node: Node<V>,
+    parent: usize,
+    below: Vec<(NodePath, Child<V>)>,
+}
+
+/// The trie below `top` with all loaded that `wants`, ascending by key, need. `None`: nothing was missing.
+pub(crate) fn load<V: Value, S: NodeSource + ?Sized>(
+    top: &Child<V>,
+    wants: &[Want],
+    source: &S,
+) -> Result<Option<Child<V>>, LoadError<S::Error>> {
+    let mut pending = Vec::new();
+    let mut search = Search { parent: 0, pending: &mut pending };
+    search.below(top, 0, wants);
+    let mut levels: Vec<Vec<Loaded<V>>> = Vec::new();
+    while !pending.is_empty() {
+        let level = load_level(&pending, source)?;
+        let mut next = Vec::new();
+        for (parent, (loaded, from)) in level.iter().zip(&pending).enumerate() {
+            let mut search = Search { parent, pending: &mut next };
+            search.inside(&loaded.node, from.path.len(), from.wants);
+        }
+        levels.push(level);
+        pending = next;
+    }
+    Ok(assemble(levels).map(|mut grafts| graft(top, 0, &mut grafts)))
+}
+
+/// Looks for stubs that keys lead to.
+struct Search<'s, 'w> {
+    parent: usize,
+    pending: &'s mut Vec<Pending<'w>>,
+}
+
+impl<'w> Search<'_, 'w> {
+    /// Follows the keys, which share their first `depth` nibbles, below a child that hangs so deep.
+    fn below<V>(&mut self, child: &Child<V>, depth: usize, wants: &'w [Want]) {
+        let Some(first) = wants.first() else { return };
+        match &child.node {
+            Node::Stub => self.add(first.key.nibbles(0, depth).to_vec(), child, wants),
+            node => self.inside(node, depth, wants),
+        }
+    }
+
+    fn inside<V>(&mut self, node: &Node<V>, depth: usize, wants: &'w [Want]) {
+        let Node::Branch(branch) = node else { return };
+        let at = depth + branch.prefix().len();
+        let mut below = following(wants, branch.prefix(), depth);
+        let Some(first) = below.first() else { return };
+        let path = first.key.nibbles(0, at);
+        let mut kept = usize::from(branch.value().is_some());
+        if first.key.nibble_count() == at {
+            kept = usize::from(!first.deleted);
+            below = &below[1..];
+        }
+        let mut untouched = branch.mask();
+        for group in below.chunk_by(|a, b| a.key.nibble(at) == b.key.nibble(at)) {
+            let nibble = group[0].key.nibble(at);
+            untouched &= !(1 << nibble);
+            kept += usize::from(group.iter().any(|want| !want.deleted));
+            if let Some(child) = branch.child(nibble) {
+                self.below(child, at + 1, group);
+            }
+        }
+        if kept == 0 && untouched.is_power_of_two() {
+            self.last_child(branch, &path, untouched);
+        }
+    }
+
+    /// The child that may be the only one left, and is merged with its branch then.
+    fn last_child<V>(&mut self, branch: &Branch<V>, path: &[u8], mask: u16) {
+        let nibble = u8::try_from(mask.trailing_zeros()).expect("one bit of sixteen is set");
+        if let Some(child) = branch.child(nibble)
+            && matches!(child.node, Node::Stub)
+        {
+            self.add([path, &[nibble]].concat(), child, &[]);
+        }
+    }
+
+    fn add<V>(&mut self, path: Vec<u8>, child: &Child<V>, wants: &'w [Want]) {
+        let (path, reference) = (path.into(), child.reference);
+        self.pending.push(Pending { path, reference, parent: self.parent, wants });
+    }
+}
+
+/// The keys that have `prefix` from nibble `depth` on: they stand together.
+fn following<'w>(wants: &'w [Want], prefix: &[u8], depth: usize) -> &'w [Want] {
+    let follows = |want: &Want| want.key.shared_prefix(prefix, depth) == prefix.len();
+    let start = wants.iter().position(follows).unwrap_or(wants.len());
+    let length = wants[start..].iter().take_while(|want| follows(want)).count();
+    &wants[start..start + length]
+}
+
+/// Loads the one node that `reference`, which is a hash, names.
+pub(crate) fn one<V: Value, S: NodeSource + ?Sized>(
+    path: &[u8],
+    reference: Reference,
+    source: &S,
+) -> Result<Node<V>, LoadError<S::Error>> {
+    let stored = source.node(path).map_err(LoadError::Source)?;
+    let mut nodes = checked(&[(path, reference)], &[stored])?;
+    nodes.pop().ok_or_else(|| LoadError::Missing { path: path.into() })
+}
+
+fn load_level<V: Value, S: NodeSource + ?Sized>(
+    pending: &[Pending<'_>],
+    source: &S,
+) -> Result<Vec<Loaded<V>>, LoadError<S::Error>> {
+    let paths: Vec<&[u8]> = pending.iter().map(|stub| stub.path.as_slice()).collect();
+    let stored = source.nodes(&paths).map_err(LoadError::Source)?;
+    let named: Vec<_> = pending.iter().map(|stub| (stub.path.as_slice(), stub.reference)).collect();
+    let nodes = checked(&named, &stored)?;
+    let loaded = |(stub, node): (&Pending<'_>, Node<V>)| Loaded {
+        path: stub.path.clone(),
+        reference: stub.reference,
+        node,
+        parent: stub.parent,
+        below: Vec::new(),
+    };
+    Ok(pending.iter().zip(nodes).map(loaded).collect())
+}
+
+/// Decodes stored nodes, each named by its path and its hash.
+fn checked<V: Value, E>(
+    named: &[(&[u8], Reference)],
+    stored: &[Option<Bytes>],
+) -> Result<Vec<Node<V>>, LoadError<E>> {
+    let mut parts = Vec::with_capacity(named.len());
+    for (at, (path, _)) in named.iter().enumerate() {
+        let Some(Some(stored)) = stored.get(at) else {
+            return Err(LoadError::Missing { path: (*path).into() });
+        };
+        parts.push(decode::split(stored).ok_or_else(|| LoadError::Malformed { path: (*path).into() })?);
+    }
+    let inputs: Vec<&[u8]> = parts.iter().map(|(first, _)| *first).collect();
+    let mut hashes = vec![B256::ZERO; inputs.len()];
+    keccak_batch(&inputs, &mut hashes);
+    let mut nodes = Vec::with_capacity(named.len());
+    for (((path, reference), (first, rest)), found) in named.iter().zip(parts).zip(hashes) {
+        let node = if reference.as_hash() == Some(found) {
+            decode::stored(first, rest, path)
+        } else {
+            Err(Wrong::Hash)
+        };
+        nodes.push(node.map_err(|wrong| match wrong {
+            Wrong::Hash => LoadError::Hash { path: (*path).into() },
+            Wrong::Malformed => LoadError::Malformed { path: (*path).into() },
+        })?);
+    }
+    Ok(nodes)
+}
+
+/// Puts the loaded subtrees together, from below. `None` if there are none.
+fn assemble<V>(mut levels: Vec<Vec<Loaded<V>>>) -> Option<Vec<(NodePath, Child<V>)>> {
+    loop {
+        let level = levels.pop()?;
+        let mut tops = Vec::new();
+        for Loaded { path, reference, node, parent, mut below } in level {
+            let node = with_children(node, &mut below, path.len());
+            let child = Child { reference, node };
+            match levels.last_mut() {
+                Some(above) => above[parent].below.push((path, child)),
+                None => tops.push((path, child)),
+            }
+        }
+        if levels.is_empty() {
+            tops.sort_by(|a, b| a.0.cmp(&b.0));
+            return Some(tops);
+        }
+    }
+}
+
+/// A loaded branch with those of its children that were loaded too.
+fn with_children<V>(node: Node<V>, below: &mut [(NodePath, Child<V>)], depth: usize) -> Node<V> {
+    match node {
+        Node::Branch(branch) if !below.is_empty() => {
+            below.sort_by(|a, b| a.0.cmp(&b.0));
+            Node::Branch(replace(&branch, depth, below))
+        }
+        node => node,
+    }
+}
+
+/// A copy of the nodes above the grafts, with the grafts in place of the stubs.
+fn graft<V>(child: &Child<V>, depth: usize, grafts: &mut [(NodePath, Child<V>)]) -> Child<V> {
+    match (&child.node, &grafts) {
+        (Node::Branch(branch), _) => {
+            Child { reference: child.reference, node: Node::Branch(replace(branch, depth, grafts)) }
+        }
+        (Node::Stub, [(_, loaded), ..]) => loaded.clone(),
+        (Node::Stub | Node::Leaf(_), _) => child.clone(),
+    }
+}
+
+fn replace<V>(branch: &Branch<V>, depth: usize, mut grafts: &mut [(NodePath, Child<V>)]) -> Branch<V> {
+    let at = depth + branch.prefix().len();
+    let mut children: Vec<Child<V>> = Vec::with_capacity(branch.children().len());
+    let mut nibbles = (0u8..16).filter(|nibble| branch.mask() & 1 << nibble != 0);
+    for (nibble, child) in nibbles.by_ref().zip(branch.children()) {
+        let length = grafts.iter().take_while(|(path, _)| path.get(at) == Some(&nibble)).count();
+        let (group, rest) = grafts.split_at_mut(length);
+        grafts = rest;
+        children.push(if group.is_empty() { child.clone() } else { graft(child, at + 1, group) });
+    }
+    let head = branch.head();
+    let head = Head { prefix: head.prefix.clone(), value: head.value.clone(), mask: head.mask };
+    Branch::new(head, children.into_iter())
+}
