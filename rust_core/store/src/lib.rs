@@ -17,6 +17,7 @@ mod state;
 mod stats;
 mod store;
 mod table;
+mod tail;
 mod unwind;
 
 pub use block::{BlockRecord, StoredLog, StoredStep};

@@ -11,6 +11,7 @@ use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls, t
 use crate::{
     Options, StoreError, meta,
     table::{Table, Tables},
+    tail,
 };
 
 const DATA_FILE: &str = "data.mdb";
@@ -81,14 +82,20 @@ fn open_error(path: &Path, error: heed::Error) -> StoreError {
 
 /// A page that the file no longer has could not be read: the process would be killed by the attempt.
 fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
-    let found = env.real_disk_size()?;
-    let page_size = u64::from(env.unnamed_database_stat().page_size);
-    let pages = u64::try_from(env.info().last_page_number).unwrap_or(u64::MAX).saturating_add(1);
-    let expected = pages.saturating_mul(page_size);
-    if found < expected && env.info().last_txn_id > 0 {
-        return Err(StoreError::Truncated { path: path.join(DATA_FILE), found, expected });
+    let file = env.try_clone_inner_file()?;
+    let data = path.join(DATA_FILE);
+    let found = file.metadata().map_err(StoreError::io("read", &data))?.len();
+    let page_size = env.unnamed_database_stat().page_size;
+    let last = env.info().last_page_number as u64;
+    let expected = last.saturating_add(1).saturating_mul(page_size.into());
+    if found >= expected || env.info().last_txn_id == 0 {
+        return Ok(());
     }
-    Ok(())
+    let (page_size, first_missing) = (page_size as usize, found / u64::from(page_size));
+    if tail::is_free(&file, page_size, first_missing, last).map_err(StoreError::io("read", &data))? {
+        return Ok(());
+    }
+    Err(StoreError::Truncated { path: data, found, expected })
 }
 
 /// Makes the tables. They are empty: [`settle`] makes a store of them.

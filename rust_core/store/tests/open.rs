@@ -15,7 +15,7 @@ use std::{
 use alloy_primitives::B256;
 use foreseal_store::{Options, SCHEMA, Store, StoreError};
 use heed::{CommitOrAbort, EnvOpenOptions, types::Bytes};
-use support::{Made, Maker, Size, sealed};
+use support::{Made, Maker, Size, dump, sealed};
 use tempfile::{TempDir, tempdir};
 
 /// A store of genesis and ten blocks, closed again.
@@ -41,18 +41,8 @@ fn assert_whole(folder: &Path, options: Options, chain: &[Made]) {
 
 /// Changes an entry of the meta table from outside.
 fn put_meta(folder: &Path, key: &str, value: Option<&[u8]>) {
-    let mut open = EnvOpenOptions::new();
-    // SAFETY: no other environment of this process has the file open.
-    let env = unsafe { open.map_size(1 << 30).max_dbs(64).open(folder).unwrap() };
-    let meta = env
-        .open_databases_and_commit(env.read_txn().unwrap(), |opener, txn| {
-            let meta = opener.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
-            Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(meta))
-        })
-        .unwrap()
-        .commit()
-        .unwrap()
-        .unwrap();
+    let env = dump::open(folder);
+    let meta = dump::table(&env, "meta");
     let mut txn = env.write_txn().unwrap();
     match value {
         Some(value) => meta.put(&mut txn, key.as_bytes(), value).unwrap(),
@@ -269,4 +259,28 @@ fn apart_a_disk_without_space() {
     assert_eq!(store.head().unwrap().unwrap().hash, chain[9].hash());
     let reader = store.reader().unwrap();
     assert_eq!(reader.block(10).unwrap().unwrap().hash, chain[9].hash());
+}
+
+/// LMDB leaves pages unwritten that a transaction took at the end of the file and freed again.
+#[test]
+fn a_file_that_ends_before_free_pages_is_whole() {
+    let (folder, options, chain) = filled();
+    let env = dump::open(folder.path());
+    let table = dump::table(&env, "codes");
+    let mut txn = env.write_txn().unwrap();
+    table.put(&mut txn, b"long", &vec![7; 100_000]).unwrap();
+    table.put(&mut txn, b"short", b"value").unwrap();
+    table.delete(&mut txn, b"long").unwrap();
+    txn.commit().unwrap();
+    env.prepare_for_closing().wait();
+    let store = Store::open(folder.path(), options).unwrap();
+    let stats = store.stats().unwrap();
+    assert!(stats.file_size < stats.map_used, "{stats:?}");
+    drop(store);
+    assert_whole(folder.path(), options, &chain);
+    let data = folder.path().join("data.mdb");
+    let used = fs::metadata(&data).unwrap().len() - 4_096;
+    fs::OpenOptions::new().write(true).open(&data).unwrap().set_len(used).unwrap();
+    let error = Store::open(folder.path(), options).unwrap_err();
+    assert_eq!(error, StoreError::Truncated { path: data, found: used, expected: stats.map_used });
 }
