@@ -7,6 +7,9 @@ import pytest
 
 from live import LiveNode, Rpc, live_node
 
+# A project of its own, which test_example_project.py runs.
+collect_ignore = ["example_project"]
+
 # A shell that starts this in the background lets it ignore SIGINT, and every command under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

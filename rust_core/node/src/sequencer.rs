@@ -105,7 +105,7 @@ impl Sequencer {
     }
 
     /// The chain's clock: the wall clock, set off on development chains.
-    pub(crate) fn now(&self) -> Now {
+    pub fn now(&self) -> Now {
         self.shared.clock.now().shifted(self.chain.clock_offset())
     }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
-use foreseal_node::NodeError;
+use foreseal_node::{ControlError, NodeError};
 use foreseal_rpc::RpcError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -34,6 +34,10 @@ pub enum CoreError {
     Vectors(#[from] RunError),
     #[error("cannot write the answer: {0}")]
     Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error("the node is closed")]
+    Closed,
     #[error("cannot start the core threads: {0}")]
     Threads(#[from] io::Error),
 }
@@ -74,6 +78,8 @@ impl From<CoreError> for PyErr {
             CoreError::Journal(error) => journal_kind(error),
             CoreError::Offline(OfflineError::Missing(_)) => "journal",
             CoreError::Offline(OfflineError::Lock(error)) => lock_kind(error),
+            CoreError::Control(_) => "refused",
+            CoreError::Closed => "closed",
             CoreError::Vectors(_) | CoreError::Json(_) | CoreError::Threads(_) => "io",
         };
         classes::NodeError::new_err((kind, error.to_string()))

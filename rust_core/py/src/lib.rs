@@ -11,6 +11,7 @@ mod journal;
 mod log;
 mod node;
 mod settings;
+mod stepped;
 mod vectors;
 mod waits;
 mod workers;
@@ -34,6 +35,8 @@ mod _core {
     use crate::journal::{journal_check, journal_repair};
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
+    #[pymodule_export]
+    use crate::stepped::PySteppedNode;
     #[pymodule_export]
     use crate::vectors::{blocktest, statetest};
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_node::{Production, Settings};
+use foreseal_node::{Development, Production, Settings};
 use foreseal_rpc::Limits;
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use serde::Deserialize;
@@ -49,6 +49,9 @@ pub struct PySettings {
     extra_data: Option<Bytes>,
     #[serde(default = "yes")]
     produce: bool,
+    /// Whether helpers of tests may change the chain.
+    #[serde(default)]
+    development: bool,
     #[serde(default)]
     limits: PyLimits,
     /// Core threads, for calls too long for the event loop.
@@ -140,6 +143,7 @@ impl PySettings {
             genesis,
             production: self.production()?,
             produce: self.produce,
+            development: self.development.then(Development::default),
             ..Settings::new(self.datadir.clone())
         })
     }

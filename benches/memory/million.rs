@@ -1,0 +1,127 @@
+//! A million token transfers through one node, as fast as it takes them, and what the process holds meanwhile:
+//! `cargo run --release -p foreseal-benches --example million -- [transactions] [accounts]`. A JSON line per sample.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use foreseal_journal::RealDisk;
+use foreseal_node::{Clock, Node, Now, Producer, Settings, Surroundings};
+use foreseal_testkit::{Contract, Fees, Wallet, erc20_transfer, test_genesis};
+use rayon::prelude::*;
+
+/// Accounts that send.
+const SENDERS: u64 = 5_000;
+/// Transactions submitted before each step; ten steps make a block.
+const STEP: usize = 1_000;
+const STEP_TIME: Duration = Duration::from_millis(200);
+
+/// Time that moves by a step whenever one was made: the run takes as long as the work, not as long as the chain's clock.
+#[derive(Default)]
+struct StepClock(AtomicU64);
+
+impl Clock for StepClock {
+    fn now(&self) -> Now {
+        let elapsed = Duration::from_millis(self.0.load(Ordering::SeqCst));
+        Now { unix: Duration::from_secs(1_000_000) + elapsed, monotonic: elapsed }
+    }
+}
+
+struct Run {
+    node: Arc<Node>,
+    producer: Producer,
+    clock: Arc<StepClock>,
+    wallets: Vec<Wallet>,
+    accounts: u64,
+    sent: u64,
+}
+
+fn main() {
+    let mut given = std::env::args().skip(1).filter_map(|word| word.parse::<u64>().ok());
+    let (total, accounts) = (given.next().unwrap_or(1_000_000), given.next().unwrap_or(200_000));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let wallets = Wallet::some(SENDERS);
+    let genesis = test_genesis(&wallets);
+    let settings = Settings { genesis: Some(genesis), ..Settings::new(folder.path().to_owned()) };
+    let clock = Arc::new(StepClock::default());
+    let mut blocks = 0_u64;
+    let randomness = Box::new(move || {
+        blocks += 1;
+        B256::from(U256::from(blocks))
+    });
+    let surroundings = Surroundings { clock: clock.clone(), randomness, disk: Arc::new(RealDisk) };
+    let node = Arc::new(Node::open(settings, surroundings).expect("the node opens"));
+    let producer = node.start_stepped().expect("the node starts").expect("it produces");
+    let mut run = Run { node, producer, clock, wallets, accounts, sent: 0 };
+    run.go(total);
+}
+
+impl Run {
+    fn go(&mut self, total: u64) {
+        let started = Instant::now();
+        let mut sampled = 0;
+        while self.sent < total {
+            self.submit();
+            self.step();
+            if self.sent - sampled >= 10_000 {
+                sampled = self.sent;
+                self.sample(started.elapsed());
+            }
+        }
+    }
+
+    /// Submits the transactions of one step. Signing is part of the run: it stands for the clients.
+    fn submit(&mut self) {
+        let raw: Vec<Bytes> =
+            (self.sent..self.sent + STEP as u64).into_par_iter().map(|at| self.transfer(at)).collect();
+        raw.par_iter().for_each(|raw| {
+            self.node.submit(raw).expect("a valid transaction is admitted");
+        });
+        self.sent += STEP as u64;
+    }
+
+    fn transfer(&self, at: u64) -> Bytes {
+        let to = Address::from_word(keccak256((at.wrapping_mul(7919) % self.accounts).to_be_bytes()));
+        let wallet = &self.wallets[usize::try_from(at % SENDERS).expect("few senders")];
+        let data = erc20_transfer(to, U256::from(1));
+        wallet.eip1559(
+            at / SENDERS,
+            Contract::Erc20.address().into(),
+            U256::ZERO,
+            100_000,
+            data,
+            Fees::default(),
+        )
+    }
+
+    fn step(&mut self) {
+        self.clock.0.fetch_add(u64::try_from(STEP_TIME.as_millis()).expect("short"), Ordering::SeqCst);
+        self.producer.tick(self.clock.now(), &mut || true).expect("production goes on");
+    }
+
+    fn sample(&self, elapsed: Duration) {
+        let view = self.node.view().expect("the node has started");
+        let (anonymous, file) = resident();
+        println!(
+            "{{\"transactions\": {}, \"block\": {}, \"seconds\": {:.1}, \"anonymous_bytes\": {anonymous}, \"file_bytes\": {file}}}",
+            self.sent,
+            view.latest().number(),
+            elapsed.as_secs_f64(),
+        );
+    }
+}
+
+/// Resident bytes of this process: its own memory, and pages of files (the store's map, which the kernel takes back).
+fn resident() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0) * 1024
+    };
+    (bytes("RssAnon:"), bytes("RssFile:"))
+}

@@ -1,0 +1,29 @@
+"""Funded accounts of a test chain."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+
+@dataclass(frozen=True, slots=True)
+class TestAccount:
+    """An account whose key everybody knows. Its text is its address."""
+
+    __test__ = False
+
+    address: str
+    """With its checksum (EIP-55)."""
+    key: str = field(repr=False)
+    """Private key, 32 bytes as 0x hex."""
+
+    def __str__(self) -> str:
+        return self.address
+
+    def signer(self) -> "LocalAccount":
+        """The account as eth-account has it, to sign transactions and messages with. Needs the package eth-account."""
+        from eth_account import Account
+
+        signer: LocalAccount = Account.from_key(self.key)
+        return signer

@@ -1,0 +1,139 @@
+//! A node without a thread and without timers, for tests: its owner makes it move.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy_primitives::{Address, U256};
+use foreseal_journal::RealDisk;
+use foreseal_node::{Clock, ControlError, Mining, Node, NodeError, Now, Producer, Sequencer, Surroundings};
+use foreseal_rpc::Api;
+use foreseal_types::{Change, Override, keccak};
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::{CoreError, rpc_error};
+use crate::input::Input;
+use crate::settings::PySettings;
+
+/// A wall clock that stands still. The chain's clock is set off from it, as its records say.
+struct Standing(Now);
+
+impl Clock for Standing {
+    fn now(&self) -> Now {
+        self.0
+    }
+}
+
+/// A development node on the caller's thread. It makes a step, seals and moves its clock only when it is told to.
+///
+/// `settings` as for `Node`; `time` is what the clock begins with, seconds since 1970. The same settings, time and calls
+/// give the same blocks, hashes included. Raises NodeError.
+#[pyclass(name = "SteppedNode", module = "foreseal._core", frozen)]
+pub struct PySteppedNode {
+    api: Api,
+    now: Now,
+    /// `None` once it is closed.
+    producer: Mutex<Option<Producer>>,
+}
+
+#[pymethods]
+impl PySteppedNode {
+    #[new]
+    fn new(py: Python<'_>, settings: Input<'_>, time: u64) -> PyResult<Self> {
+        let settings: &[u8] = &settings;
+        Ok(py.detach(|| Self::open(settings, Duration::from_secs(time)))?)
+    }
+
+    /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes. Raises RpcError.
+    fn call<'py>(&self, py: Python<'py>, method: &str, params: Input<'_>) -> PyResult<Bound<'py, PyBytes>> {
+        let params: &[u8] = &params;
+        let answer = py.detach(|| self.api.call(self.api.node().view().as_ref(), method, params));
+        Ok(PyBytes::new(py, &answer.map_err(rpc_error)?))
+    }
+
+    /// Whether a step that holds something is sealed at once. Raises NodeError, as all below.
+    fn set_automine(&self, py: Python<'_>, automine: bool) -> PyResult<()> {
+        let mining = if automine { Mining::Automatic } else { Mining::Manual };
+        self.control(py, |writer| writer.set_mining(mining))
+    }
+
+    /// Pre-confirms what the pool has.
+    fn step(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(py.detach(|| {
+            let mut producer = self.producer.lock();
+            let producer = producer.as_mut().ok_or(CoreError::Closed)?;
+            producer.tick(self.now, &mut || true).map_err(NodeError::from)?;
+            Ok::<_, CoreError>(())
+        })?)
+    }
+
+    /// Seals `blocks` blocks, the first with what the pool has; the clock moves to the timestamp of the last.
+    fn mine(&self, py: Python<'_>, blocks: u64) -> PyResult<()> {
+        self.control(py, |writer| writer.mine(blocks, None))
+    }
+
+    /// Moves the clock, and with it the block being built, by so many seconds.
+    fn increase_time(&self, py: Python<'_>, seconds: u64) -> PyResult<()> {
+        self.control(py, |writer| writer.increase_time(seconds).map(drop))
+    }
+
+    /// The clock, seconds since 1970.
+    fn time(&self, py: Python<'_>) -> PyResult<u64> {
+        self.control(py, |writer| Ok(writer.now().unix.as_secs()))
+    }
+
+    /// Sets the balance of `address` (20 bytes) to `wei` (big-endian, at most 32 bytes).
+    fn set_balance(&self, py: Python<'_>, address: Input<'_>, wei: Input<'_>) -> PyResult<()> {
+        let address =
+            Address::try_from(&*address).map_err(|_| PyValueError::new_err("an address has 20 bytes"))?;
+        let wei = U256::try_from_be_slice(&wei)
+            .ok_or_else(|| PyValueError::new_err("a balance has at most 256 bits"))?;
+        self.control(py, |writer| writer.write(&Override { address, change: Change::Balance(wei) }))
+    }
+
+    /// Keeps chain, pool and clock; the number to give to `revert`.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<u64> {
+        self.control(py, Sequencer::snapshot)
+    }
+
+    /// Goes back to a snapshot, which goes, as do those kept after it; False if there is none with this number.
+    fn revert(&self, py: Python<'_>, snapshot: u64) -> PyResult<bool> {
+        self.control(py, |writer| writer.revert(snapshot))
+    }
+
+    /// Closes the journal and frees the data directory. A second call does nothing.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.producer.lock().take();
+            self.api.node().stop();
+        });
+    }
+}
+
+impl PySteppedNode {
+    fn open(settings: &[u8], unix: Duration) -> Result<Self, CoreError> {
+        let settings = PySettings::parse(settings)?;
+        let now = Now { unix, monotonic: Duration::ZERO };
+        let mut blocks = 0_u64;
+        let randomness = Box::new(move || {
+            blocks += 1;
+            keccak(&blocks.to_be_bytes())
+        });
+        let surroundings =
+            Surroundings { clock: Arc::new(Standing(now)), randomness, disk: Arc::new(RealDisk) };
+        let node = Arc::new(Node::open(settings.node()?, surroundings)?);
+        let producer = node.start_stepped()?;
+        node.control(|writer| writer.set_mining(Mining::Manual))?;
+        Ok(Self { api: Api::new(node, settings.limits()), now, producer: Mutex::new(producer) })
+    }
+
+    fn control<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError> + Send,
+    ) -> PyResult<T> {
+        Ok(py.detach(|| self.api.node().control(act)).map_err(CoreError::from)?)
+    }
+}

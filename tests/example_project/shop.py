@@ -1,0 +1,55 @@
+"""A shop that takes payments into a till contract: the code under test, which knows nothing of the tests."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from web3 import Web3
+from web3.contract import Contract
+from web3.types import TxReceipt
+
+_ARTIFACT = json.loads((Path(__file__).parent / "contracts" / "Till.json").read_text())
+
+DAY = 86_400
+
+
+class Shop:
+    """Orders of one merchant."""
+
+    def __init__(self, w3: Web3, till: Contract) -> None:
+        self.w3 = w3
+        self.till = till
+
+    @classmethod
+    def open(cls, w3: Web3, merchant: str) -> "Shop":
+        """Deploy the merchant's till."""
+        factory = w3.eth.contract(abi=_ARTIFACT["abi"], bytecode=_ARTIFACT["bytecode"])
+        receipt = w3.eth.wait_for_transaction_receipt(factory.constructor(merchant).transact())
+        return cls(w3, w3.eth.contract(receipt["contractAddress"], abi=_ARTIFACT["abi"]))
+
+    def pay(self, order: str, amount: int, buyer: str) -> TxReceipt:
+        """Pay an order; it can be taken back after a day."""
+        return self._wait(self.till.functions.pay(self._id(order), DAY).transact({"from": buyer, "value": amount}))
+
+    def confirm(self, order: str, buyer: str) -> TxReceipt:
+        """Give the money to the merchant."""
+        return self._wait(self.till.functions.confirm(self._id(order)).transact({"from": buyer}))
+
+    def refund(self, order: str) -> TxReceipt:
+        """Give the money back to the buyer."""
+        return self._wait(self.till.functions.refund(self._id(order)).transact())
+
+    def paid(self, order: str, block: str = "latest") -> int:
+        """What an order holds."""
+        return int(self.till.functions.orders(self._id(order)).call(block_identifier=block)[1])
+
+    def payments(self) -> list[dict[str, Any]]:
+        """Every payment ever made."""
+        return [dict(event["args"]) for event in self.till.events.Paid().get_logs(from_block=0)]
+
+    def _wait(self, sent: bytes) -> TxReceipt:
+        return self.w3.eth.wait_for_transaction_receipt(sent)
+
+    @staticmethod
+    def _id(order: str) -> bytes:
+        return Web3.keccak(text=order)

@@ -1,0 +1,127 @@
+"""A chain in this process: what it does when it is told to, and nothing else."""
+
+from collections.abc import Iterator
+
+import orjson
+import pytest
+
+from foreseal.errors import NodeError, RpcError
+from foreseal.testing import Chain, ChainSettings
+
+
+@pytest.fixture
+def chain() -> Iterator[Chain]:
+    with Chain(ChainSettings(accounts=3, balance=7)) as chain:
+        yield chain
+
+
+def number(chain: Chain) -> int:
+    return int(chain.rpc("eth_blockNumber"), 16)
+
+
+def pay(chain: Chain, value: int = 1) -> str:
+    """Send from the first account to the second; the hash."""
+    sender, receiver = chain.accounts[:2]
+    transfer = {
+        "to": receiver.address,
+        "value": value,
+        "nonce": int(chain.rpc("eth_getTransactionCount", sender, "pending"), 16),
+        "gas": 21_000,
+        "maxFeePerGas": 10**10,
+        "maxPriorityFeePerGas": 1,
+        "chainId": chain.settings.chain_id,
+    }
+    return str(chain.rpc("eth_sendRawTransaction", sender.signer().sign_transaction(transfer).raw_transaction))
+
+
+def test_accounts_are_funded_and_derived_from_the_mnemonic(chain: Chain) -> None:
+    assert str(chain.accounts[0]) == "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+    assert [int(chain.rpc("eth_getBalance", account), 16) for account in chain.accounts] == [7 * 10**18] * 3
+    assert chain.accounts[0].signer().address == chain.accounts[0].address
+    assert chain.accounts[0].key not in repr(chain.accounts[0])
+
+
+def test_a_transaction_is_sealed_when_it_was_sent(chain: Chain) -> None:
+    sent = pay(chain)
+    receipt = chain.rpc("eth_getTransactionReceipt", sent)
+    assert (receipt["blockNumber"], receipt["status"], number(chain)) == ("0x1", "0x1", 1)
+
+
+def test_without_automine_nothing_happens_until_told(chain: Chain) -> None:
+    chain.automine = False
+    sent = pay(chain)
+    assert chain.rpc("eth_getTransactionReceipt", sent) is None
+    chain.step()
+    assert chain.rpc("eth_getTransactionReceipt", sent)["blockNumber"] == "0x1"
+    assert number(chain) == 0
+    chain.mine()
+    assert number(chain) == 1
+
+
+def test_the_clock_moves_when_told_and_blocks_follow_it(chain: Chain) -> None:
+    begin = chain.time
+    chain.mine(3)
+    assert (number(chain), chain.time) == (3, begin + 3)
+    chain.advance(3600)
+    chain.mine()
+    assert int(chain.rpc("eth_getBlockByNumber", "latest", False)["timestamp"], 16) == chain.time
+    assert chain.time >= begin + 3603
+    with pytest.raises(ValueError, match="cannot go back"):
+        chain.advance(-1)
+
+
+def test_a_rollback_takes_back_chain_pool_clock_and_automine(chain: Chain) -> None:
+    pay(chain)
+    before = (number(chain), chain.time, chain.rpc("eth_getBlockByNumber", "pending", True))
+    with chain.rollback():
+        pay(chain, 5)
+        chain.fund(chain.accounts[2], 100)
+        chain.advance(1000)
+        chain.automine = False
+        pay(chain, 6)
+    assert (number(chain), chain.time, chain.rpc("eth_getBlockByNumber", "pending", True)) == before
+    assert chain.automine
+    assert int(chain.rpc("eth_getBalance", chain.accounts[2]), 16) == 7 * 10**18
+    pay(chain)
+    assert number(chain) == 2
+
+
+def test_a_snapshot_can_be_taken_back_once(chain: Chain) -> None:
+    snapshot = chain.snapshot()
+    pay(chain)
+    chain.revert(snapshot)
+    assert number(chain) == 0
+    with pytest.raises(ValueError, match="each can be taken back once"):
+        chain.revert(snapshot)
+
+
+def test_the_same_calls_make_the_same_chain() -> None:
+    def build() -> str:
+        with Chain() as chain:
+            pay(chain)
+            chain.mine(2)
+            pay(chain)
+            return str(chain.rpc("eth_getBlockByNumber", "latest", False)["hash"])
+
+    assert build() == build()
+
+
+def test_errors_are_those_of_the_method(chain: Chain) -> None:
+    with pytest.raises(RpcError) as raised:
+        chain.rpc("eth_sendRawTransaction", "0x00")
+    assert raised.value.code in (-32602, -32000)
+    assert chain.request("nothing", [])["error"]["code"] == -32601
+    assert chain.request("eth_chainId", None) == {"jsonrpc": "2.0", "id": 1, "result": "0x7a69"}
+    with pytest.raises(TypeError, match="object cannot be a JSON-RPC parameter"):
+        chain.rpc("eth_getBalance", object())
+
+
+def test_a_closed_chain_says_so(chain: Chain) -> None:
+    chain.close()
+    chain.close()
+    with pytest.raises(NodeError, match="the node is closed"):
+        chain.step()
+
+
+def test_call_takes_and_gives_json_bytes(chain: Chain) -> None:
+    assert orjson.loads(chain.call("eth_chainId", b"[]")) == "0x7a69"
