@@ -222,7 +222,7 @@ impl CallRequest {
         self.gas_price.or(self.max_fee_per_gas).unwrap_or(0)
     }
 
-    fn has_fee(&self) -> bool {
+    pub(crate) fn has_fee(&self) -> bool {
         self.fee_cap() > 0 || self.max_priority_fee_per_gas.is_some_and(|fee| fee > 0)
     }
 

@@ -17,6 +17,7 @@ mod named_precompiles;
 mod overrides;
 mod precompiles;
 mod rewards;
+mod simulate;
 mod system;
 
 pub use access_list::{AccessListOutcome, create_access_list};
@@ -34,4 +35,8 @@ pub use overrides::{
 };
 pub use precompiles::MovedPrecompiles;
 pub use revm::context_interface::result::HaltReason;
+pub use simulate::{
+    BlockRequest, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall,
+    SimulatedResult, simulate,
+};
 pub use system::{BlockBody, EndOfBlock, end_block};

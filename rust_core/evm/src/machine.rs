@@ -79,6 +79,11 @@ impl<'a, I> Machine<'a, I> {
         self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
     }
 
+    /// Whether transactions must offer the base fee; if not, they pay nothing for gas.
+    pub fn charge_base_fee(&mut self, charge: bool) {
+        self.0.ctx.cfg.disable_base_fee = !charge;
+    }
+
     pub fn cache(&mut self) -> &mut Cache<'a> {
         &mut self.0.ctx.journaled_state.database
     }

@@ -94,6 +94,7 @@ struct PyLimits {
     call_gas: Option<u64>,
     /// Milliseconds.
     call_time: Option<u64>,
+    simulate_gas: Option<u64>,
     slots: Option<u64>,
     pool_transactions: Option<u64>,
     /// Milliseconds.
@@ -172,6 +173,7 @@ impl PySettings {
             log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
             call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
             call_time: self.limits.call_time.map_or(default.call_time, Duration::from_millis),
+            simulate_gas: self.limits.simulate_gas.unwrap_or(default.simulate_gas),
             slots: self.limits.slots.unwrap_or(default.slots),
             pool_transactions: self.limits.pool_transactions.unwrap_or(default.pool_transactions),
             sync_time: self.limits.sync_time.map_or(default.sync_time, Duration::from_millis),

@@ -27,6 +27,8 @@ pub struct Limits {
     pub call_gas: u64,
     /// Time for one `eth_call` or estimate.
     pub call_time: Duration,
+    /// Gas of all calls of one `eth_simulateV1` together.
+    pub simulate_gas: u64,
     /// Storage slots of one `eth_getProof` or `eth_getStorageValues`.
     pub slots: u64,
     /// Transactions in the answer of one `txpool_content` or `txpool_inspect`.
@@ -49,6 +51,7 @@ impl Default for Limits {
             log_time: Duration::from_secs(5),
             call_gas: 400_000_000,
             call_time: Duration::from_secs(5),
+            simulate_gas: 50_000_000,
             slots: 1024,
             pool_transactions: 20_000,
             sync_time: Duration::from_secs(30),

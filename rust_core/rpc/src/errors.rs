@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{Bytes, U256};
-use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, Rejected};
+use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, Rejected, SimulateError};
 use foreseal_node::{ResolveError, SubmitError};
 use foreseal_pool::PoolError;
 use foreseal_state::StateError;
@@ -43,6 +43,8 @@ pub enum Error {
         max: u64,
     },
     Override(OverrideError),
+    Simulate(SimulateError),
+    SimulationLimit(SimulationLimit),
     Submit(SubmitError),
     Sync(SyncError),
     State(StateError),
@@ -57,6 +59,17 @@ pub enum RangeError {
     Reversed,
     #[error("block range extends beyond current head block")]
     BeyondHead,
+}
+
+/// A simulation that asks for too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationLimit {
+    #[error("too many blocks: at most {max}")]
+    Blocks { max: u64 },
+    #[error("too many calls in a block: at most {max}")]
+    BlockCalls { max: usize },
+    #[error("too many calls: at most {max}")]
+    Calls { max: usize },
 }
 
 /// A query for logs that asks for too much, and the range from its start that can be asked for.
@@ -108,6 +121,8 @@ from! {
     ExecutionError => Call,
     EstimateError => Estimate,
     OverrideError => Override,
+    SimulateError => Simulate,
+    SimulationLimit => SimulationLimit,
     SubmitError => Submit,
     SyncError => Sync,
     StateError => State,
@@ -130,6 +145,8 @@ const SERVER: i64 = -32000;
 const NOT_FOUND: i64 = -32001;
 const UNAVAILABLE: i64 = -32002;
 const LIMIT: i64 = -32005;
+/// The execution API's code of a limit of simulations.
+const SIMULATION_LIMIT: i64 = -38026;
 /// The execution API's code of an override that moves a precompiled contract to where it is.
 const MOVED_TO_ITSELF: i64 = -38022;
 /// The execution API's code of a reverted `eth_call`.
@@ -163,6 +180,8 @@ impl From<Error> for RpcError {
             Error::Estimate(error) => error.into(),
             Error::CallGas { max } => Self::limit("execution needs", "gas", max),
             Error::Override(error) => error.into(),
+            Error::Simulate(error) => error.into(),
+            Error::SimulationLimit(limit) => Self::new(SIMULATION_LIMIT, limit.to_string()),
             Error::Submit(SubmitError::Refused(error)) => error.into(),
             Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_))) => {
                 Self::new(UNAVAILABLE, error.to_string())
@@ -205,6 +224,52 @@ impl From<EstimateError> for RpcError {
             EstimateError::InsufficientFunds { have, needed } => Self::insufficient_funds(have, needed),
             EstimateError::Execution(error) => error.into(),
         }
+    }
+}
+
+impl From<SimulateError> for RpcError {
+    /// The execution API's codes of `eth_simulateV1`.
+    fn from(error: SimulateError) -> Self {
+        let message = error.to_string();
+        let code = match error {
+            SimulateError::Number { .. } => -38020,
+            SimulateError::Time { .. } => -38021,
+            SimulateError::TooManyBlocks { .. } | SimulateError::GasLimit { .. } => SIMULATION_LIMIT,
+            SimulateError::BlockGas { .. } => -38015,
+            SimulateError::Invalid { error, .. } => invalid_transaction(&error),
+            SimulateError::Execution(ExecutionError::TimeLimit(_)) => -32016,
+            SimulateError::Execution(ExecutionError::SystemContract { .. } | ExecutionError::DepositLog) => {
+                SERVER
+            }
+            SimulateError::Execution(error) => return error.into(),
+            SimulateError::Override(error) => return error.into(),
+        };
+        Self::new(code, message)
+    }
+}
+
+/// The execution API's code of a transaction that cannot be in a simulated block.
+fn invalid_transaction(rejected: &Rejected) -> i64 {
+    match rejected {
+        Rejected::NonceTooLow { .. } => -38010,
+        Rejected::NonceTooHigh { .. } => -38011,
+        Rejected::FeeTooLow { .. } => -38012,
+        Rejected::IntrinsicGas { .. } => -38013,
+        Rejected::InsufficientFunds { .. } => -38014,
+        Rejected::BlockGasExceeded { .. } => -38015,
+        Rejected::SenderHasCode => -38024,
+        Rejected::InitCodeTooLarge => -38025,
+        // As recorded.
+        Rejected::NonceOverflow => INTERNAL,
+        Rejected::TipAboveFee => INVALID_PARAMS,
+        Rejected::BlobGasExceeded { .. }
+        | Rejected::GasCapExceeded { .. }
+        | Rejected::BlobFeeTooLow { .. }
+        | Rejected::ChainId
+        | Rejected::SignatureForm
+        | Rejected::UnsupportedType(_)
+        | Rejected::DepositLog
+        | Rejected::Other(_) => SERVER,
     }
 }
 

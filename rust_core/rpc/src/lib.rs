@@ -17,6 +17,7 @@ mod question;
 mod raw;
 mod revert;
 mod send_sync;
+mod simulate;
 mod state;
 mod storage_values;
 mod submit;

@@ -4,7 +4,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
     Context, Error, Reply, block_parts, blocks, calls, chain, config, discover, fees, logs, params::Params,
-    proofs, raw, send_sync, state, storage_values, submit, transaction_status, transactions, txpool,
+    proofs, raw, send_sync, simulate, state, storage_values, submit, transaction_status, transactions,
+    txpool,
 };
 
 #[cfg(test)]
@@ -71,6 +72,7 @@ const FAMILIES: &[&[Method]] = &[
     proofs::METHODS,
     raw::METHODS,
     send_sync::METHODS,
+    simulate::METHODS,
     state::METHODS,
     storage_values::METHODS,
     submit::METHODS,
@@ -121,6 +123,8 @@ pub enum Kind {
     StorageRequests,
     /// A list of storage positions.
     Slots,
+    /// Blocks to simulate.
+    Simulation,
     /// Accounts that a request sets.
     StateOverrides,
 }

@@ -5,6 +5,7 @@ mod call_object;
 mod filter;
 mod hex;
 mod overrides;
+mod simulation;
 mod storage;
 #[cfg(test)]
 pub mod tests;
@@ -17,6 +18,7 @@ use serde_json::value::RawValue;
 pub use call_object::CallObject;
 pub use filter::{BlockSelection, Filter, LogQuery, Tag};
 pub use overrides::CallBlock;
+pub use simulation::Simulation;
 pub use storage::{StorageKey, StorageRequests};
 pub use value::{Milliseconds, Percentiles, Word};
 
@@ -65,6 +67,8 @@ pub enum Reason {
     Malformed,
     #[error("differs from {other}")]
     Differs { other: &'static str },
+    #[error("is empty")]
+    Empty,
     #[error("is given twice")]
     Twice,
     #[error("is set for whole blocks only, by eth_simulateV1")]

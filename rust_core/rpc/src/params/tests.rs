@@ -36,6 +36,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::LogQuery => read::<LogQuery>(value).map(drop),
         Kind::Percentiles => read::<Percentiles>(value).map(drop),
         Kind::Quantity => read::<u64>(value).map(drop),
+        Kind::Simulation => read::<Simulation>(value).map(drop),
         Kind::Slot => read::<Word>(value).map(drop),
         Kind::Slots => read::<Vec<StorageKey>>(value).map(drop),
         Kind::StorageRequests => read::<StorageRequests>(value).map(drop),

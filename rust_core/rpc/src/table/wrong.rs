@@ -17,6 +17,7 @@ impl Kind {
         Self::LogQuery,
         Self::Percentiles,
         Self::Quantity,
+        Self::Simulation,
         Self::Slot,
         Self::Slots,
         Self::StorageRequests,
@@ -228,6 +229,31 @@ const BLOCK_OVERRIDES: &[Case] = &[
     ("{\"withdrawals\":[]}", ".withdrawals): is set for whole blocks only, by eth_simulateV1"),
     ("{\"time\":\"0x1\",\"time\":\"0x2\"}", "field given twice, or not valid JSON"),
 ];
+const SIMULATION: &[Case] = &[
+    ("[]", "expected an object"),
+    ("{}", ".blockStateCalls): is missing"),
+    ("{\"blockStateCalls\":{}}", ".blockStateCalls): expected an array"),
+    ("{\"blockStateCalls\":[]}", ".blockStateCalls): is empty"),
+    ("{\"blockStateCalls\":[5]}", ".blockStateCalls[0]): expected an object"),
+    ("{\"blockStateCalls\":[{}],\"validation\":1}", ".validation): expected true or false"),
+    ("{\"blockStateCalls\":[{}],\"traceTransfers\":\"\"}", ".traceTransfers): expected true or false"),
+    (
+        "{\"blockStateCalls\":[{}],\"returnFullTransactions\":{}}",
+        ".returnFullTransactions): expected true or false",
+    ),
+    (
+        "{\"blockStateCalls\":[{},{\"calls\":[{},{\"gas\":5}]}]}",
+        ".blockStateCalls[1].calls[1].gas): expected a string",
+    ),
+    (
+        "{\"blockStateCalls\":[{\"blockOverrides\":{\"time\":\"0x00\"}}]}",
+        ".blockStateCalls[0].blockOverrides.time): hex number has leading zeros",
+    ),
+    (
+        "{\"blockStateCalls\":[{\"stateOverrides\":{\"0x01\":{}}}]}",
+        ".blockStateCalls[0].stateOverrides.0x01): expected 20 bytes, got 1",
+    ),
+];
 const STATE_OVERRIDES: &[Case] = &[
     ("\"latest\"", "expected an object"),
     ("[]", "expected an object"),
@@ -281,6 +307,7 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::LogQuery => LOG_QUERY,
         Kind::Percentiles => PERCENTILES,
         Kind::Quantity => QUANTITY,
+        Kind::Simulation => SIMULATION,
         Kind::Slot => SLOT,
         Kind::Slots => SLOTS,
         Kind::StorageRequests => STORAGE_REQUESTS,

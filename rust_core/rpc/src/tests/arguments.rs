@@ -21,6 +21,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Milliseconds => "100",
         Kind::Percentiles => "[10,50.5]",
         Kind::Quantity => "\"0x1\"",
+        Kind::Simulation => "{\"blockStateCalls\":[{\"calls\":[{}]}]}",
         Kind::Slot => "\"0x0\"",
         Kind::Slots => "[\"0x0\",\"0x00\"]",
         Kind::StorageRequests => "{\"0x00000000000000000000000000000000000000aa\":[\"0x1\"]}",

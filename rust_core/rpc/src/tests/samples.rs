@@ -42,8 +42,7 @@ const OTHERWISE: &[(&str, &str)] = &[
 ];
 
 /// Methods with samples that are not served yet. One that begins to answer must leave this list.
-const MISSING: &[&str] =
-    &["debug_traceBlockByHash", "debug_traceBlockByNumber", "debug_traceTransaction", "eth_simulateV1"];
+const MISSING: &[&str] = &["debug_traceBlockByHash", "debug_traceBlockByNumber", "debug_traceTransaction"];
 
 /// Requests and responses of a recorded exchange.
 fn exchanges(text: &str) -> Vec<(Value, Value)> {

@@ -1,0 +1,273 @@
+//! One simulated block.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use alloy_consensus::{Eip658Value, Header, Transaction as _, constants::EMPTY_OMMER_ROOT_HASH};
+use alloy_eips::eip4895::Withdrawals;
+use alloy_primitives::{B256, Bloom, Bytes, Log};
+use foreseal_state::{BlockHashes, State, StateError};
+use foreseal_trie::ordered_trie_root;
+use foreseal_types::{Block, ForkPoint, Receipt, SpecId, Transaction, length_in_block, logs_bloom};
+use revm::context_interface::result::ExecutionResult;
+
+use super::{
+    BlockRequest, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall,
+    SimulatedResult, transaction::unsigned, transfers::Transfers,
+};
+use crate::{
+    BlockBody, Environment, ExecutionError, Executor, Rejected, end_block, environment,
+    error::TransactionFees, machine::Machine,
+};
+
+/// Where a simulation has come to.
+pub struct Simulator<'a> {
+    base: SimulateBase<'a>,
+    options: &'a SimulateOptions,
+    parent: Header,
+    state: State,
+    /// Hashes of the simulated blocks, which follow the base without a gap.
+    hashes: Vec<B256>,
+    gas_left: u64,
+}
+
+/// The hashes of a simulated block's ancestors.
+struct Ancestors<'a> {
+    base: SimulateBase<'a>,
+    simulated: &'a [B256],
+}
+
+impl BlockHashes for Ancestors<'_> {
+    fn block_hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        match number.checked_sub(self.base.header.number) {
+            None => self.base.hashes.block_hash(number),
+            Some(0) => Ok(Some(self.base.hash)),
+            Some(after) => {
+                let index = usize::try_from(after - 1).ok();
+                Ok(index.and_then(|index| self.simulated.get(index)).copied())
+            }
+        }
+    }
+}
+
+/// What the calls of a block made.
+#[derive(Default)]
+struct Made {
+    transactions: Vec<Arc<Transaction>>,
+    receipts: Vec<Arc<Receipt>>,
+    results: Vec<SimulatedResult>,
+    gas_used: u64,
+    blob_gas_used: u64,
+    log_count: u64,
+}
+
+impl<'a> Simulator<'a> {
+    pub fn new(base: &SimulateBase<'a>, options: &'a SimulateOptions) -> Self {
+        let (parent, state) = (base.header.clone(), base.state.clone());
+        Self { base: *base, options, parent, state, hashes: Vec::new(), gas_left: options.gas }
+    }
+
+    /// Executes the next block.
+    pub fn block(&mut self, request: &BlockRequest) -> Result<SimulatedBlock, SimulateError> {
+        if self.options.deadline.has_passed() {
+            return Err(ExecutionError::TimeLimit(self.options.deadline.limit()).into());
+        }
+        let mut header = self.header(request);
+        let spec = self.base.spec;
+        let overridden = request.state.resolve(&self.state, spec.fork(&header))?;
+        let hashes = std::mem::take(&mut self.hashes);
+        let ancestors = Ancestors { base: self.base, simulated: &hashes };
+        let mut state = self.state.apply(&overridden.diff)?;
+        let diff = {
+            let mut executor = Executor::new(spec, &state, &ancestors, &header);
+            executor.begin_block(header.parent_hash, header.parent_beacon_block_root)?;
+            executor.take_diff()
+        };
+        state = state.apply(&diff)?;
+        let (made, diff) = {
+            let environment = Environment {
+                blob_base_fee: request.block.blob_base_fee,
+                precompiles: overridden.precompiles,
+                ..Environment::new(spec, &state, &ancestors, &header)
+            };
+            self.calls(&environment, &request.calls)?
+        };
+        state = state.apply(&diff)?;
+        let withdrawals = request.block.withdrawals.clone().unwrap_or_default();
+        let logs = made.receipts.iter().flat_map(|receipt| &receipt.logs);
+        let body = BlockBody { withdrawals: &withdrawals, uncles: &[] };
+        let end = end_block(spec, &state, &ancestors, &header, logs, body)?;
+        state = state.apply(&end.diff)?;
+        header.requests_hash = end.requests_hash;
+        header.state_root = state.root();
+        let block = assemble(header, &made, withdrawals);
+        self.hashes = hashes;
+        self.hashes.push(block.hash);
+        self.parent = block.header.clone();
+        self.state = state;
+        Ok(SimulatedBlock { block, calls: made.results })
+    }
+
+    /// The header as far as it is known before the block executes.
+    fn header(&self, request: &BlockRequest) -> Header {
+        let (spec, parent) = (self.base.spec, &self.parent);
+        let number = request.block.number.unwrap_or(parent.number + 1);
+        let timestamp = request.block.time.unwrap_or(parent.timestamp + 1);
+        let merged = parent.difficulty.is_zero();
+        let fork = spec.fork(ForkPoint { number, timestamp, merged });
+        let next_fee = || if self.options.validation { spec.produced_base_fee(parent) } else { Some(0) };
+        let header = Header {
+            parent_hash: self.hashes.last().copied().unwrap_or(self.base.hash),
+            ommers_hash: EMPTY_OMMER_ROOT_HASH,
+            beneficiary: parent.beneficiary,
+            difficulty: parent.difficulty,
+            gas_limit: parent.gas_limit,
+            base_fee_per_gas: if fork.is_enabled_in(SpecId::LONDON) { next_fee() } else { None },
+            excess_blob_gas: if fork.is_enabled_in(SpecId::CANCUN) {
+                spec.excess_blob_gas_after(parent, timestamp)
+            } else {
+                None
+            },
+            parent_beacon_block_root: fork.is_enabled_in(SpecId::CANCUN).then_some(B256::ZERO),
+            withdrawals_root: fork
+                .is_enabled_in(SpecId::SHANGHAI)
+                .then_some(alloy_consensus::constants::EMPTY_WITHDRAWALS),
+            blob_gas_used: fork.is_enabled_in(SpecId::CANCUN).then_some(0),
+            ..Header::default()
+        };
+        request.block.apply(&header)
+    }
+
+    fn calls(
+        &mut self,
+        environment: &Environment<'_>,
+        calls: &[SimulatedCall],
+    ) -> Result<(Made, foreseal_types::StateDiff), SimulateError> {
+        let mut rules = environment::rules(environment.spec, environment.header);
+        rules.disable_eip3607 = true;
+        rules.disable_nonce_check = !self.options.validation;
+        rules.tx_gas_limit_cap = Some(u64::MAX);
+        let inspector = Transfers::new(self.options.trace_transfers);
+        let mut machine = environment.machine(rules, environment.block(), inspector);
+        machine.keep(self.options.deadline);
+        let mut made = Made::default();
+        for call in calls {
+            self.call(environment, &mut machine, call, &mut made)?;
+        }
+        let diff = machine.cache().take_diff();
+        Ok((made, diff))
+    }
+
+    fn call(
+        &mut self,
+        environment: &Environment<'_>,
+        machine: &mut Machine<'_, Transfers>,
+        call: &SimulatedCall,
+        made: &mut Made,
+    ) -> Result<(), SimulateError> {
+        let request = &call.request;
+        let from = request.sender();
+        let remaining = environment.header.gas_limit.saturating_sub(made.gas_used);
+        let wanted = request.gas.unwrap_or(remaining);
+        if wanted > remaining {
+            return Err(SimulateError::BlockGas { remaining, required: wanted });
+        }
+        let gas = wanted.min(self.gas_left);
+        let invalid = |error| SimulateError::Invalid { error, gas, from };
+        let expected = machine.cache().account(from)?.unwrap_or_default().nonce;
+        let nonce = call.nonce.unwrap_or(expected);
+        if self.options.validation {
+            check_nonce(expected, nonce).map_err(invalid)?;
+        }
+        let transaction = unsigned(request, environment.spec.chain_id(), nonce, gas).map_err(invalid)?;
+        machine.charge_base_fee(self.options.validation || request.has_fee());
+        let fees = TransactionFees {
+            kind: transaction.kind(),
+            max_fee: request.fee_cap(),
+            base_fee: environment.header.base_fee_per_gas.unwrap_or(0),
+            block_gas: environment.header.gas_limit,
+            gas_limit: gas,
+        };
+        let outcome = machine.inspect(environment::transaction(&transaction));
+        let (result, changes) = match outcome.map_err(|error| fees.error(error)) {
+            Ok(outcome) => outcome,
+            Err(ExecutionError::Rejected(Rejected::IntrinsicGas { .. })) if gas < wanted => {
+                return Err(SimulateError::GasLimit { max: self.options.gas });
+            }
+            Err(ExecutionError::Rejected(error)) => return Err(invalid(error)),
+            Err(error) => return Err(error.into()),
+        };
+        machine.cache().commit_all(changes.into_iter());
+        self.gas_left = self.gas_left.saturating_sub(result.tx_gas_used());
+        let logs = machine.inspector().0.take();
+        made.add(transaction, result, logs);
+        Ok(())
+    }
+}
+
+/// A wrong nonce outweighs whatever else is wrong.
+fn check_nonce(expected: u64, got: u64) -> Result<(), Rejected> {
+    match got.cmp(&expected) {
+        Ordering::Less => Err(Rejected::NonceTooLow { expected, got }),
+        Ordering::Greater => Err(Rejected::NonceTooHigh { expected, got }),
+        Ordering::Equal if got == u64::MAX => Err(Rejected::NonceOverflow),
+        Ordering::Equal => Ok(()),
+    }
+}
+
+impl Made {
+    fn add(&mut self, transaction: Transaction, result: ExecutionResult, shown: Vec<(u64, Log)>) {
+        let gas_used = result.tx_gas_used();
+        let gas = result.gas();
+        let gas_spent = gas.total_gas_spent().max(gas.floor_gas());
+        let envelope = transaction.envelope();
+        self.gas_used += gas_used;
+        self.blob_gas_used += envelope.blob_gas_used().unwrap_or(0);
+        let (ending, output) = match &result {
+            ExecutionResult::Success { output, .. } => (Ending::Success, output.data().clone()),
+            ExecutionResult::Revert { output, .. } => (Ending::Revert, output.clone()),
+            ExecutionResult::Halt { reason, .. } => (Ending::Halt(reason.clone()), Bytes::new()),
+        };
+        let logs = result.into_logs();
+        let first_log_index = self.log_count;
+        self.log_count += logs.len() as u64;
+        let created = envelope.kind().is_create();
+        self.receipts.push(Arc::new(Receipt {
+            kind: transaction.kind(),
+            status: Eip658Value::Eip658(ending == Ending::Success),
+            cumulative_gas_used: self.gas_used,
+            bloom: logs_bloom(&logs),
+            logs,
+            gas_used,
+            contract_address: created.then(|| transaction.sender().create(envelope.nonce())),
+            first_log_index,
+        }));
+        let logs = if ending == Ending::Success { shown } else { Vec::new() };
+        self.results.push(SimulatedResult { output, logs, gas_used, gas_spent, ending });
+        self.transactions.push(Arc::new(transaction));
+    }
+}
+
+fn assemble(mut header: Header, made: &Made, withdrawals: Vec<alloy_eips::eip4895::Withdrawal>) -> Block {
+    header.gas_used = made.gas_used;
+    header.blob_gas_used = header.blob_gas_used.map(|_| made.blob_gas_used);
+    header.transactions_root = ordered_trie_root(made.transactions.iter().map(|one| one.encoded().clone()));
+    header.receipts_root = ordered_trie_root(made.receipts.iter().map(|receipt| {
+        let mut out = Vec::new();
+        receipt.encode_2718(&mut out);
+        out.into()
+    }));
+    header.logs_bloom = made.receipts.iter().fold(Bloom::ZERO, |bloom, receipt| bloom | receipt.bloom);
+    if header.withdrawals_root.is_some() {
+        let items = withdrawals.iter().map(|withdrawal| alloy_rlp::encode(withdrawal).into());
+        header.withdrawals_root = Some(ordered_trie_root(items));
+    }
+    Block {
+        hash: header.hash_slow(),
+        withdrawals: header.withdrawals_root.map(|_| Withdrawals::new(withdrawals)),
+        transactions_length: made.transactions.iter().map(|one| length_in_block(one)).sum(),
+        transactions: made.transactions.iter().cloned().collect(),
+        receipts: made.receipts.iter().cloned().collect(),
+        uncles: Vec::new(),
+        header,
+    }
+}

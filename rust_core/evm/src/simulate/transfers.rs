@@ -1,0 +1,111 @@
+//! Logs in the order that they were emitted, ether transfers among them if wanted.
+
+use alloy_primitives::{Address, B256, Log, U256, address, b256};
+use revm::{
+    Inspector,
+    bytecode::opcode::SELFDESTRUCT,
+    context_interface::ContextTr,
+    interpreter::{
+        CallInputs, CallOutcome, CallScheme, CreateInputs, CreateOutcome, Interpreter,
+        interpreter::EthInterpreter,
+        interpreter_types::{InputsTr, Jumps},
+    },
+};
+
+use crate::machine::MachineContext;
+
+/// Who emits a transfer of ether (ERC-7528).
+const ETHER: Address = address!("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
+/// Topic of `Transfer(address,address,uint256)`.
+const TRANSFER: B256 = b256!("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");
+
+/// Collects logs by frame, so that those of a frame that fails can go. Positions count every log of the block, as in
+/// geth.
+#[derive(Debug, Default)]
+pub struct Transfers {
+    wanted: bool,
+    count: u64,
+    frames: Vec<Vec<(u64, Log)>>,
+    done: Vec<(u64, Log)>,
+}
+
+impl Transfers {
+    /// With ether transfers or without.
+    pub fn new(wanted: bool) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    /// The logs of the transaction that has just ended.
+    pub fn take(&mut self) -> Vec<(u64, Log)> {
+        self.frames.clear();
+        std::mem::take(&mut self.done)
+    }
+
+    fn push(&mut self, log: Log) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.push((self.count, log));
+        }
+        self.count += 1;
+    }
+
+    fn transfer(&mut self, from: Address, to: Address, value: U256) {
+        if self.wanted && !value.is_zero() {
+            let topics = vec![TRANSFER, from.into_word(), to.into_word()];
+            self.push(Log::new_unchecked(ETHER, topics, value.to_be_bytes::<32>().into()));
+        }
+    }
+
+    fn leave(&mut self, succeeded: bool) {
+        let Some(frame) = self.frames.pop().filter(|_| succeeded) else { return };
+        self.frames.last_mut().unwrap_or(&mut self.done).extend(frame);
+    }
+}
+
+impl<'a> Inspector<MachineContext<'a>> for Transfers {
+    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, context: &mut MachineContext<'a>) {
+        if !self.wanted || interpreter.bytecode.opcode() != SELFDESTRUCT {
+            return;
+        }
+        let (Some(word), false) = (interpreter.stack.data().last(), interpreter.runtime_flag.is_static)
+        else {
+            return;
+        };
+        let (from, to) = (interpreter.input.target_address(), Address::from_word((*word).into()));
+        let balance = context.journaled_state.state.get(&from).map(|account| account.info.balance);
+        self.transfer(from, to, balance.unwrap_or_default());
+    }
+
+    fn log(&mut self, _: &mut MachineContext<'a>, log: Log) {
+        self.push(log);
+    }
+
+    fn call(&mut self, _: &mut MachineContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        self.frames.push(Vec::new());
+        if matches!(inputs.scheme, CallScheme::Call)
+            && let Some(value) = inputs.transfer_value()
+        {
+            self.transfer(inputs.caller, inputs.target_address, value);
+        }
+        None
+    }
+
+    fn call_end(&mut self, _: &mut MachineContext<'a>, _: &CallInputs, outcome: &mut CallOutcome) {
+        self.leave(outcome.result.is_ok());
+    }
+
+    fn create(
+        &mut self,
+        context: &mut MachineContext<'a>,
+        inputs: &mut CreateInputs,
+    ) -> Option<CreateOutcome> {
+        self.frames.push(Vec::new());
+        let journal = context.journal_mut();
+        let nonce = journal.state.get(&inputs.caller()).map_or(0, |caller| caller.info.nonce);
+        self.transfer(inputs.caller(), inputs.created_address(nonce), inputs.value());
+        None
+    }
+
+    fn create_end(&mut self, _: &mut MachineContext<'a>, _: &CreateInputs, outcome: &mut CreateOutcome) {
+        self.leave(outcome.result.is_ok());
+    }
+}

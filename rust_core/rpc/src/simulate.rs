@@ -1,0 +1,130 @@
+//! Blocks of unsigned transactions on top of a block of the chain.
+
+use foreseal_evm::{
+    Deadline, Ending, SimulateBase, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
+};
+use foreseal_node::BlockId;
+use foreseal_types::FoundLog;
+
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    errors::SimulationLimit,
+    json::{Object, write_block, write_list, write_log},
+    params::{Params, Reason, Simulation},
+    revert,
+};
+
+pub const METHODS: &[Method] = &[Method::threaded(
+    "eth_simulateV1",
+    &[Argument::required("payload", Kind::Simulation), Argument::optional("block", Kind::Block)],
+    simulate_v1,
+)];
+
+/// Blocks after the base that one request may simulate; BLOCKHASH sees as many.
+const MAX_BLOCKS: u64 = 256;
+/// Calls of one block, and of all blocks together, as in geth.
+const MAX_BLOCK_CALLS: usize = 5_000;
+const MAX_CALLS: usize = 10_000;
+
+fn simulate_v1(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let simulation: Simulation = params.required()?;
+    check(context, params, &simulation)?;
+    let view = context.view()?;
+    let at = view.moment(params.optional()?.unwrap_or(BlockId::Latest))?;
+    let base = SimulateBase {
+        spec: view.spec(),
+        header: at.header(),
+        hash: at.hash(),
+        state: at.state(),
+        hashes: view.as_ref(),
+    };
+    let options = SimulateOptions {
+        validation: simulation.validation,
+        trace_transfers: simulation.trace_transfers,
+        blocks: MAX_BLOCKS,
+        gas: context.limits.simulate_gas,
+        deadline: Deadline::after(context.limits.call_time),
+    };
+    let blocks = simulate(&base, simulation.blocks, &options)?;
+    let mut out = Vec::new();
+    write_list(&mut out, &blocks, |out, block| write_simulated(out, block, simulation.full_transactions));
+    Ok(out)
+}
+
+/// Bounds what is asked for; a chain id must be this chain's.
+fn check(context: &Context<'_>, params: &Params<'_>, simulation: &Simulation) -> Result<(), Error> {
+    let blocks = &simulation.blocks;
+    if blocks.len() as u64 > MAX_BLOCKS {
+        return Err(SimulationLimit::Blocks { max: MAX_BLOCKS }.into());
+    }
+    if blocks.iter().any(|block| block.calls.len() > MAX_BLOCK_CALLS) {
+        return Err(SimulationLimit::BlockCalls { max: MAX_BLOCK_CALLS }.into());
+    }
+    if blocks.iter().map(|block| block.calls.len()).sum::<usize>() > MAX_CALLS {
+        return Err(SimulationLimit::Calls { max: MAX_CALLS }.into());
+    }
+    let want = context.node.spec().chain_id();
+    for (index, block) in blocks.iter().enumerate() {
+        let wrong = block.calls.iter().position(|call| call.request.chain_id.is_some_and(|id| id != want));
+        if let Some(call) = wrong {
+            let field = format!("blockStateCalls[{index}].calls[{call}].chainId");
+            return Err(params.wrong(&field, Reason::ChainId { want }));
+        }
+    }
+    Ok(())
+}
+
+/// A block as everywhere, and how its calls ended.
+fn write_simulated(out: &mut Vec<u8>, simulated: &SimulatedBlock, full: bool) {
+    write_block(out, &simulated.block, full);
+    let closed = out.pop();
+    debug_assert_eq!(closed, Some(b'}'), "a block is an object");
+    out.extend_from_slice(b",\"calls\":");
+    write_list(out, (0..).zip(&simulated.calls), |out, (index, call)| {
+        write_call(out, simulated, index, call);
+    });
+    out.push(b'}');
+}
+
+fn write_call(out: &mut Vec<u8>, simulated: &SimulatedBlock, index: u64, call: &SimulatedResult) {
+    let block = &simulated.block;
+    let hash =
+        usize::try_from(index).ok().and_then(|index| block.transactions.get(index)).map(|one| one.hash());
+    let mut object = Object::open(out);
+    let returned = if call.ending == Ending::Success { call.output.as_ref() } else { &[] };
+    object.data("returnData", returned).list("logs", &call.logs, |out, (position, log)| {
+        let found = FoundLog {
+            log,
+            block_number: block.header.number,
+            block_hash: block.hash,
+            timestamp: block.header.timestamp,
+            transaction_hash: hash.unwrap_or_default(),
+            transaction_index: index,
+            index: *position,
+        };
+        write_log(out, &found, false);
+    });
+    object.quantity("gasUsed", call.gas_used).quantity("maxUsedGas", call.gas_spent);
+    match &call.ending {
+        Ending::Success => {
+            object.json("status", "\"0x1\"");
+        }
+        Ending::Revert => {
+            object.json("status", "\"0x0\"");
+            let message = revert::message(&call.output);
+            Object::open(object.name("error"))
+                .json("code", "3")
+                .text("message", &message)
+                .data("data", &call.output)
+                .close();
+        }
+        Ending::Halt(reason) => {
+            object.json("status", "\"0x0\"");
+            Object::open(object.name("error"))
+                .json("code", "-32015")
+                .text("message", &revert::halt_message(reason))
+                .close();
+        }
+    }
+    object.close();
+}
