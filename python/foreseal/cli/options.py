@@ -98,10 +98,11 @@ limit_options = stacked(
     click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
     click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
     click.option("--max-call-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_call."),
-    click.option("--max-call-time", type=DURATION, help="Longest time of one eth_call."),
+    click.option("--max-call-time", type=DURATION, help="Longest time of one eth_call or trace."),
     click.option(
         "--max-simulate-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_simulateV1."
     ),
+    click.option("--max-trace-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Largest answer of traces."),
     click.option("--max-slots", type=click.IntRange(min=1), metavar="N", help="Most slots in one eth_getProof."),
     click.option(
         "--max-pool-transactions", type=click.IntRange(min=1), metavar="N", help="Most transactions in txpool_content."

@@ -46,9 +46,11 @@ class CoreLimits:
     call_gas: int | None = None
     """Most gas of one eth_call or estimate."""
     call_time: int | None = None
-    """Milliseconds it may take."""
+    """Milliseconds it, or one request for traces, may take."""
     simulate_gas: int | None = None
     """Most gas of all calls of one eth_simulateV1 together."""
+    trace_bytes: int | None = None
+    """Most bytes in the answer to one request for traces."""
     slots: int | None = None
     """Most storage slots of one eth_getProof or eth_getStorageValues."""
     pool_transactions: int | None = None
@@ -218,6 +220,7 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_MAX_CALL_GAS": _whole,
     "FORESEAL_MAX_CALL_TIME": parse_duration,
     "FORESEAL_MAX_SIMULATE_GAS": _whole,
+    "FORESEAL_MAX_TRACE_BYTES": _whole,
     "FORESEAL_MAX_SLOTS": _whole,
     "FORESEAL_MAX_POOL_TRANSACTIONS": _whole,
     "FORESEAL_MAX_SYNC_TIME": parse_duration,

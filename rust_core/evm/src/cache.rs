@@ -16,6 +16,8 @@ use revm::{
     state::{Account as EvmAccount, AccountInfo},
 };
 
+use crate::trace::TraceLimit;
+
 /// What ends an execution from outside, on its way through revm.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Interruption {
@@ -24,6 +26,8 @@ pub enum Interruption {
     /// It has taken all the time that it was given.
     #[error("execution took longer than {0:?}")]
     TimeLimit(Duration),
+    #[error(transparent)]
+    TraceLimit(#[from] TraceLimit),
 }
 
 impl DBErrorMarker for Interruption {}

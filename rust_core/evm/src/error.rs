@@ -6,7 +6,7 @@ use alloy_primitives::{Address, U256};
 use foreseal_state::StateError;
 use revm::context_interface::result::{EVMError, InvalidTransaction};
 
-use crate::cache::Interruption;
+use crate::{cache::Interruption, trace::TraceLimit};
 
 /// Why a transaction cannot be part of the block. Nothing of it stays behind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +79,18 @@ pub enum ExecutionError {
     /// A call, an estimate or a trace took all the time that it was given.
     #[error("execution took longer than {0:?}")]
     TimeLimit(Duration),
+    #[error(transparent)]
+    TraceLimit(TraceLimit),
+}
+
+impl From<Interruption> for ExecutionError {
+    fn from(interruption: Interruption) -> Self {
+        match interruption {
+            Interruption::Read(error) => error.into(),
+            Interruption::TimeLimit(limit) => Self::TimeLimit(limit),
+            Interruption::TraceLimit(limit) => Self::TraceLimit(limit),
+        }
+    }
 }
 
 /// What a rejection needs to name figures that revm leaves out.
@@ -95,8 +107,7 @@ impl TransactionFees {
     pub(crate) fn error(self, error: EVMError<Interruption, InvalidTransaction>) -> ExecutionError {
         match error {
             EVMError::Transaction(invalid) => self.rejected(invalid).into(),
-            EVMError::Database(Interruption::Read(error)) => error.into(),
-            EVMError::Database(Interruption::TimeLimit(limit)) => ExecutionError::TimeLimit(limit),
+            EVMError::Database(interruption) => interruption.into(),
             EVMError::Header(error) => ExecutionError::Environment(error.to_string()),
             EVMError::Custom(text) => ExecutionError::Environment(text),
             EVMError::CustomAny(error) => ExecutionError::Environment(error.to_string()),

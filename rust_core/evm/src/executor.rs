@@ -34,8 +34,8 @@ pub struct BlockGas {
 }
 
 /// Executes the transactions of one block, or of one step of it, in order.
-pub struct Executor<'a> {
-    pub(crate) machine: Machine<'a>,
+pub struct Executor<'a, I = ()> {
+    pub(crate) machine: Machine<'a, I>,
     pub(crate) deposit_contract: Option<Address>,
     /// The block of the DAO's irregular change, if the chain makes it.
     pub(crate) dao_block: Option<u64>,
@@ -54,10 +54,24 @@ impl<'a> Executor<'a> {
         hashes: &'a dyn BlockHashes,
         header: &Header,
     ) -> Self {
-        let machine = Machine::new(
+        Self::with_inspector(spec, reader, hashes, header, ())
+    }
+}
+
+impl<'a, I> Executor<'a, I> {
+    /// An execution whose inspected transactions `inspector` looks at.
+    pub(crate) fn with_inspector(
+        spec: &ChainSpec,
+        reader: &'a dyn StateReader,
+        hashes: &'a dyn BlockHashes,
+        header: &Header,
+        inspector: I,
+    ) -> Self {
+        let machine = Machine::with_inspector(
             Cache::new(reader, hashes),
             environment::rules(spec, header),
             environment::block(spec, header),
+            inspector,
         );
         let blobs = spec.blob_params(header.timestamp);
         let config = spec.config();
@@ -141,7 +155,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Checks against the block and the rules that revm leaves to its caller. Returns the blob gas.
-    fn admit(&self, transaction: &Transaction, block: &BlockGas) -> Result<u64, Rejected> {
+    pub(crate) fn admit(&self, transaction: &Transaction, block: &BlockGas) -> Result<u64, Rejected> {
         let envelope = transaction.envelope();
         let available = self.gas_limit.saturating_sub(block.gas_used);
         if envelope.gas_limit() > available {
@@ -162,7 +176,7 @@ impl<'a> Executor<'a> {
         Ok(blob_gas)
     }
 
-    fn fees(&self, transaction: &Transaction) -> TransactionFees {
+    pub(crate) fn fees(&self, transaction: &Transaction) -> TransactionFees {
         TransactionFees {
             kind: transaction.kind(),
             max_fee: transaction.envelope().max_fee_per_gas(),
@@ -174,7 +188,7 @@ impl<'a> Executor<'a> {
 }
 
 /// The receipt of an executed transaction, which `block` then counts.
-fn receipt(
+pub(crate) fn receipt(
     transaction: &Transaction,
     result: ExecutionResult,
     blob_gas: u64,

@@ -19,6 +19,7 @@ mod precompiles;
 mod rewards;
 mod simulate;
 mod system;
+mod trace;
 
 pub use access_list::{AccessListOutcome, create_access_list};
 pub use block::{BlockError, Executed, execute_block};
@@ -40,3 +41,7 @@ pub use simulate::{
     SimulatedResult, simulate,
 };
 pub use system::{BlockBody, EndOfBlock, end_block};
+pub use trace::{
+    AccountPart, CallOptions, Frame, FrameKind, FrameLog, Prestate, PrestateOptions, Replay, Step,
+    StepOptions, StepSink, Trace, TraceLimit, Tracer,
+};

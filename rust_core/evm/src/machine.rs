@@ -48,12 +48,6 @@ const FRAMES: usize = 8;
 /// A revm `Evm` over a [`Cache`], with an inspector for those executions that are inspected.
 pub(crate) struct Machine<'a, I = ()>(Inner<'a, I>);
 
-impl<'a> Machine<'a> {
-    pub fn new(cache: Cache<'a>, rules: CfgEnv, block: BlockEnv) -> Self {
-        Self::with_inspector(cache, rules, block, ())
-    }
-}
-
 impl<'a, I> Machine<'a, I> {
     pub fn with_inspector(cache: Cache<'a>, rules: CfgEnv, block: BlockEnv, inspector: I) -> Self {
         let fork = rules.spec;

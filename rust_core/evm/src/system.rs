@@ -56,7 +56,7 @@ pub fn end_block<'l>(
     Ok(EndOfBlock { requests_hash, diff: executor.take_diff() })
 }
 
-impl Executor<'_> {
+impl<I> Executor<'_, I> {
     /// What happens before the first transaction: the DAO's irregular change where the chain makes it
     /// (EIP-779), the parent's hash (EIP-2935) and the parent beacon block root (EIP-4788) stored.
     pub fn begin_block(

@@ -95,6 +95,8 @@ struct PyLimits {
     /// Milliseconds.
     call_time: Option<u64>,
     simulate_gas: Option<u64>,
+    /// Bytes.
+    trace_bytes: Option<usize>,
     slots: Option<u64>,
     pool_transactions: Option<u64>,
     /// Milliseconds.
@@ -174,6 +176,7 @@ impl PySettings {
             call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
             call_time: self.limits.call_time.map_or(default.call_time, Duration::from_millis),
             simulate_gas: self.limits.simulate_gas.unwrap_or(default.simulate_gas),
+            trace_bytes: self.limits.trace_bytes.unwrap_or(default.trace_bytes),
             slots: self.limits.slots.unwrap_or(default.slots),
             pool_transactions: self.limits.pool_transactions.unwrap_or(default.pool_transactions),
             sync_time: self.limits.sync_time.map_or(default.sync_time, Duration::from_millis),

@@ -25,7 +25,7 @@ pub struct Limits {
     pub log_time: Duration,
     /// Gas of one `eth_call` or estimate.
     pub call_gas: u64,
-    /// Time for one `eth_call` or estimate.
+    /// Time for one `eth_call`, estimate or trace.
     pub call_time: Duration,
     /// Gas of all calls of one `eth_simulateV1` together.
     pub simulate_gas: u64,
@@ -35,6 +35,8 @@ pub struct Limits {
     pub pool_transactions: u64,
     /// Longest time that `eth_sendRawTransactionSync` may be asked to wait.
     pub sync_time: Duration,
+    /// Bytes of the answer to one request for traces.
+    pub trace_bytes: usize,
 }
 
 impl Limits {
@@ -55,6 +57,7 @@ impl Default for Limits {
             slots: 1024,
             pool_transactions: 20_000,
             sync_time: Duration::from_secs(30),
+            trace_bytes: 64 << 20,
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use alloy_primitives::{Bytes, U256};
-use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, Rejected, SimulateError};
+use foreseal_evm::{
+    EstimateError, ExecutionError, HaltReason, OverrideError, Rejected, SimulateError, TraceLimit,
+};
 use foreseal_node::{ResolveError, SubmitError};
 use foreseal_pool::PoolError;
 use foreseal_state::StateError;
@@ -45,11 +47,22 @@ pub enum Error {
     Override(OverrideError),
     Simulate(SimulateError),
     SimulationLimit(SimulationLimit),
+    Trace(TraceError),
+    TraceLimit(TraceLimit),
     Submit(SubmitError),
     Sync(SyncError),
     State(StateError),
     /// A method panicked; the log has the details.
     Panicked,
+}
+
+/// Why there is nothing to trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    #[error("genesis is not traceable")]
+    Genesis,
+    #[error("transaction not found")]
+    TransactionNotFound,
 }
 
 /// A range of blocks that holds none.
@@ -123,6 +136,8 @@ from! {
     OverrideError => Override,
     SimulateError => Simulate,
     SimulationLimit => SimulationLimit,
+    TraceError => Trace,
+    TraceLimit => TraceLimit,
     SubmitError => Submit,
     SyncError => Sync,
     StateError => State,
@@ -182,6 +197,8 @@ impl From<Error> for RpcError {
             Error::Override(error) => error.into(),
             Error::Simulate(error) => error.into(),
             Error::SimulationLimit(limit) => Self::new(SIMULATION_LIMIT, limit.to_string()),
+            Error::Trace(error) => Self::new(SERVER, error.to_string()),
+            Error::TraceLimit(limit) => limit.into(),
             Error::Submit(SubmitError::Refused(error)) => error.into(),
             Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_))) => {
                 Self::new(UNAVAILABLE, error.to_string())
@@ -204,6 +221,7 @@ impl From<ExecutionError> for RpcError {
             ExecutionError::TimeLimit(limit) => {
                 Self::limit("execution takes", "milliseconds", milliseconds(limit))
             }
+            ExecutionError::TraceLimit(limit) => limit.into(),
             ExecutionError::SystemContract { .. }
             | ExecutionError::DepositLog
             | ExecutionError::Environment(_) => Self::new(INTERNAL, error.to_string()),
@@ -282,6 +300,12 @@ impl From<OverrideError> for RpcError {
             OverrideError::MovedToItself(_) => Self::new(MOVED_TO_ITSELF, error.to_string()),
             OverrideError::State(error) => error.into(),
         }
+    }
+}
+
+impl From<TraceLimit> for RpcError {
+    fn from(limit: TraceLimit) -> Self {
+        Self::limit("trace has", "bytes", limit.max as u64)
     }
 }
 

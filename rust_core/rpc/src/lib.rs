@@ -24,6 +24,7 @@ mod submit;
 mod table;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod transaction_status;
 mod transactions;
 mod txpool;

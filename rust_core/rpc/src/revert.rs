@@ -12,16 +12,20 @@ const PANIC: [u8; 4] = [0x4e, 0x48, 0x7b, 0x71];
 /// Characters of a reason that a message repeats; `data` always has all of it.
 const MAX_REASON: usize = 1024;
 
-/// `execution reverted`, with the reason if `output` names one.
-pub fn message(output: &[u8]) -> String {
-    let mut message = "execution reverted".to_owned();
-    let Some((selector, arguments)) = output.split_first_chunk::<4>() else { return message };
-    let reason = match *selector {
+/// The reason that `output` names, if it names one.
+pub fn reason(output: &[u8]) -> Option<String> {
+    let (selector, arguments) = output.split_first_chunk::<4>()?;
+    match *selector {
         ERROR => error_text(arguments),
         PANIC => word(arguments, 0).map(panic_text),
         _ => None,
-    };
-    if let Some(reason) = reason {
+    }
+}
+
+/// `execution reverted`, with the reason if `output` names one.
+pub fn message(output: &[u8]) -> String {
+    let mut message = "execution reverted".to_owned();
+    if let Some(reason) = reason(output) {
         message.push_str(": ");
         message.extend(reason.chars().take(MAX_REASON));
     }

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
     Context, Error, Reply, block_parts, blocks, calls, chain, config, discover, fees, logs, params::Params,
-    proofs, raw, send_sync, simulate, state, storage_values, submit, transaction_status, transactions,
-    txpool,
+    proofs, raw, send_sync, simulate, state, storage_values, submit, traces, transaction_status,
+    transactions, txpool,
 };
 
 #[cfg(test)]
@@ -77,6 +77,7 @@ const FAMILIES: &[&[Method]] = &[
     storage_values::METHODS,
     submit::METHODS,
     transaction_status::METHODS,
+    traces::METHODS,
     transactions::METHODS,
     txpool::METHODS,
 ];
@@ -127,6 +128,8 @@ pub enum Kind {
     Simulation,
     /// Accounts that a request sets.
     StateOverrides,
+    /// What to trace and how.
+    TraceConfig,
 }
 
 /// A positional parameter of a method.

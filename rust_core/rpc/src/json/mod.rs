@@ -1,17 +1,20 @@
 //! Answers written straight into bytes.
 
 mod block;
+mod flat_calls;
 mod hex;
 mod log;
 mod receipt;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod transaction;
 
 pub use block::write_block;
 pub use hex::{Quantity, write_data, write_quantity};
 pub use log::write_log;
 pub use receipt::{BlockOfReceipt, write_receipt};
+pub use trace::{Place, TraceWriter};
 pub use transaction::{Inclusion, write_access_list, write_transaction};
 
 /// A JSON object being written; the names and values of its fields need no escapes.

@@ -9,6 +9,7 @@ mod simulation;
 mod storage;
 #[cfg(test)]
 pub mod tests;
+mod trace;
 mod value;
 
 use std::fmt;
@@ -20,6 +21,7 @@ pub use filter::{BlockSelection, Filter, LogQuery, Tag};
 pub use overrides::CallBlock;
 pub use simulation::Simulation;
 pub use storage::{StorageKey, StorageRequests};
+pub use trace::{FlatOptions, NamedTracer, TraceConfig};
 pub use value::{Milliseconds, Percentiles, Word};
 
 use crate::{Argument, Error};
@@ -37,6 +39,14 @@ pub enum Reason {
     NotArray,
     #[error("expected a number")]
     NotNumber,
+    #[error("expected a whole number that is not negative")]
+    NotCount,
+    #[error("expected a duration such as 5s or 300ms")]
+    NotDuration,
+    #[error("there is no tracer called {name}")]
+    UnknownTracer { name: String },
+    #[error("JavaScript tracers are not supported")]
+    JavaScript,
     #[error("hex string without 0x prefix")]
     NoPrefix,
     #[error("hex number has no digits")]

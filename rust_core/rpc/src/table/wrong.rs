@@ -22,6 +22,7 @@ impl Kind {
         Self::Slots,
         Self::StorageRequests,
         Self::StateOverrides,
+        Self::TraceConfig,
     ];
 }
 
@@ -210,6 +211,34 @@ const STORAGE_REQUESTS: &[Case] = &[
         "field given twice, or not valid JSON",
     ),
 ];
+const TRACE_CONFIG: &[Case] = &[
+    ("\"callTracer\"", "expected an object"),
+    ("{\"tracer\":5}", ".tracer): expected a string"),
+    ("{\"tracer\":\"opcountTracer\"}", ".tracer): there is no tracer called opcountTracer"),
+    ("{\"tracer\":\"{data: [], fault: function() {}}\"}", ".tracer): JavaScript tracers are not supported"),
+    ("{\"tracer\":\"callTracer\",\"tracerConfig\":[]}", ".tracerConfig): expected an object"),
+    (
+        "{\"tracer\":\"callTracer\",\"tracerConfig\":{\"withLog\":1}}",
+        ".tracerConfig.withLog): expected true or false",
+    ),
+    (
+        "{\"tracer\":\"flatCallTracer\",\"tracerConfig\":{\"includePrecompiles\":0}}",
+        ".tracerConfig.includePrecompiles): expected true or false",
+    ),
+    (
+        "{\"tracer\":\"prestateTracer\",\"tracerConfig\":{\"diffMode\":true,\"includeEmpty\":true}}",
+        ".tracerConfig.includeEmpty): cannot be given together with diffMode",
+    ),
+    (
+        "{\"tracer\":\"muxTracer\",\"tracerConfig\":{\"noTracer\":{}}}",
+        ".tracerConfig.noTracer.tracer): there is no tracer called noTracer",
+    ),
+    ("{\"timeout\":5}", ".timeout): expected a string"),
+    ("{\"timeout\":\"5\"}", ".timeout): expected a duration such as 5s or 300ms"),
+    ("{\"limit\":\"0x1\"}", ".limit): expected a whole number that is not negative"),
+    ("{\"limit\":-1}", ".limit): expected a whole number that is not negative"),
+    ("{\"enableMemory\":\"yes\"}", ".enableMemory): expected true or false"),
+];
 
 const BLOCK_OVERRIDES: &[Case] = &[
     ("\"latest\"", "expected an object"),
@@ -312,5 +341,6 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Slots => SLOTS,
         Kind::StorageRequests => STORAGE_REQUESTS,
         Kind::StateOverrides => STATE_OVERRIDES,
+        Kind::TraceConfig => TRACE_CONFIG,
     }
 }

@@ -26,6 +26,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Slots => "[\"0x0\",\"0x00\"]",
         Kind::StorageRequests => "{\"0x00000000000000000000000000000000000000aa\":[\"0x1\"]}",
         Kind::StateOverrides => "{\"0x00000000000000000000000000000000000000aa\":{\"balance\":\"0x1\"}}",
+        Kind::TraceConfig => "{\"tracer\":\"callTracer\"}",
     }
 }
 

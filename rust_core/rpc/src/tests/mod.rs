@@ -5,6 +5,7 @@ mod asked;
 mod blocks;
 mod calls;
 mod fees;
+mod geth_traces;
 mod log_pages;
 mod logs;
 mod overrides;
@@ -14,6 +15,7 @@ mod samples;
 mod send_sync;
 mod state;
 mod submit;
+mod traces;
 mod txpool;
 
 use std::{

@@ -1,7 +1,7 @@
 //! Pending equals sealed: what is answered at a block's last step is answered for the sealed block, byte for byte.
 
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 use foreseal_node::View;
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
 
@@ -23,6 +23,25 @@ fn addresses(wallets: &[Wallet]) -> Vec<Address> {
     wallets.chain(Contract::ALL.map(Contract::address)).chain(system).collect()
 }
 
+const CALLS: &str = r#"{"tracer":"callTracer","tracerConfig":{"withLog":true}}"#;
+
+/// Traces of a block with every tracer.
+fn traces(hash: &B256) -> Vec<(&'static str, String)> {
+    let several = r#"{"flatCallTracer":{},"4byteTracer":{},"prestateTracer":{},"callTracer":{}}"#;
+    vec![
+        ("debug_traceBlockByNumber", format!("[TAG,{CALLS}]")),
+        ("debug_traceBlockByNumber", "[TAG,{\"enableMemory\":true,\"enableReturnData\":true}]".to_owned()),
+        (
+            "debug_traceBlockByHash",
+            format!("[\"{hash}\",{{\"tracer\":\"muxTracer\",\"tracerConfig\":{several}}}]"),
+        ),
+        (
+            "debug_traceBlockByHash",
+            format!("[\"{hash}\",{{\"tracer\":\"prestateTracer\",\"tracerConfig\":{{\"diffMode\":true}}}}]"),
+        ),
+    ]
+}
+
 /// Questions about a block, with `TAG` for its name.
 fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
     let block = &view.pending().block;
@@ -36,7 +55,9 @@ fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
         ("eth_getBlockReceipts", format!("[\"{}\"]", block.hash)),
         ("eth_getLogs", format!("[{{\"blockHash\":\"{}\"}}]", block.hash)),
     ];
+    questions.extend(traces(&block.hash));
     for transaction in &block.transactions {
+        questions.push(("debug_traceTransaction", format!("[\"{}\",{CALLS}]", transaction.hash())));
         questions.push(("eth_getTransactionByHash", format!("[\"{}\"]", transaction.hash())));
         questions.push(("eth_getTransactionReceipt", format!("[\"{}\"]", transaction.hash())));
     }

@@ -1,0 +1,380 @@
+//! The tree of calls: recorded by revm-inspectors, with what geth shows beyond it.
+
+use alloy_primitives::{Address, Bytes, Log, U256};
+use foreseal_types::SpecId;
+use revm::{
+    bytecode::opcode,
+    context_interface::{ContextTr, JournalTr},
+    inspector::Inspector,
+    interpreter::{
+        CallInputs, CallOutcome, CreateInputs, CreateOutcome, InstructionResult, Interpreter,
+        InterpreterAction, InterpreterResult,
+        interpreter_types::{InputsTr, LoopControl, RuntimeFlag},
+    },
+};
+use revm_inspectors::tracing::{
+    TracingInspector, TracingInspectorConfig,
+    types::{CallKind, CallTraceNode},
+};
+
+use super::{
+    CallOptions,
+    fault::{LastStep, wording},
+    steps::status,
+};
+use crate::machine::MachineContext;
+
+/// Bytes that a call without input and output takes in memory, about.
+const FRAME_SIZE: usize = 1024;
+
+/// What opened a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    Call,
+    StaticCall,
+    DelegateCall,
+    CallCode,
+    Create,
+    Create2,
+    /// Not a frame of its own: geth shows the instruction as one.
+    SelfDestruct,
+}
+
+/// A call, a creation or a self-destruct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub kind: FrameKind,
+    pub from: Address,
+    /// `None` for a creation that failed.
+    pub to: Option<Address>,
+    /// Wei; `None` for a static call.
+    pub value: Option<U256>,
+    /// Gas it was given; the transaction's gas limit for the first.
+    pub gas: u64,
+    /// Gas it took; the receipt's for the first.
+    pub gas_used: u64,
+    pub input: Bytes,
+    pub output: Bytes,
+    /// How it failed, in geth's words.
+    pub error: Option<String>,
+    /// It failed by a revert.
+    pub reverted: bool,
+    /// Logs that stay.
+    pub logs: Vec<FrameLog>,
+    /// 0 for the transaction's own call.
+    pub depth: usize,
+    /// It calls a precompile.
+    pub precompile: bool,
+}
+
+/// A log of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameLog {
+    pub log: Log,
+    /// Calls that the frame had made before it.
+    pub position: u64,
+    /// Its index in the block.
+    pub index: u64,
+}
+
+/// A contract's last instruction, where that destroys it.
+#[derive(Clone, Copy)]
+struct SelfDestruct {
+    from: Address,
+    to: Address,
+    value: U256,
+}
+
+/// What [`TracingInspector`] does not keep of a frame.
+#[derive(Default)]
+struct Note {
+    last: Option<LastStep>,
+    destroyed: Option<SelfDestruct>,
+    error: Option<String>,
+    precompile: bool,
+    /// What it returned, in Frontier, where a creation that cannot pay for its code succeeds without it.
+    returned: Bytes,
+}
+
+/// Records calls.
+pub(super) struct CallRecorder {
+    inner: TracingInspector,
+    /// In the order in which frames were opened, as `inner` has them.
+    notes: Vec<Note>,
+    /// Indexes of the frames that are open.
+    open: Vec<usize>,
+    /// Bytes kept, about.
+    size: usize,
+}
+
+/// What a transaction is shown as in its own call.
+#[derive(Clone, Copy)]
+pub(super) struct Outcome {
+    pub gas_limit: u64,
+    pub gas_used: u64,
+    /// Index in the block of its first log.
+    pub first_log_index: u64,
+}
+
+impl CallRecorder {
+    pub fn new(options: CallOptions) -> Self {
+        let config = TracingInspectorConfig::none().set_record_inputs(true).set_record_logs(options.logs);
+        Self { inner: TracingInspector::new(config), notes: Vec::new(), open: Vec::new(), size: 0 }
+    }
+
+    /// Bytes kept, about.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    fn enter(&mut self, precompile: bool, input: usize) {
+        self.open.push(self.notes.len());
+        self.notes.push(Note { precompile, ..Note::default() });
+        self.size += FRAME_SIZE + input;
+    }
+
+    fn leave(&mut self, result: &InterpreterResult) {
+        self.size += result.output.len();
+        let Some(note) = self.open.pop().and_then(|index| self.notes.get_mut(index)) else { return };
+        note.error = wording(result.result, note.last.as_ref(), result.output.len());
+    }
+
+    fn current(&mut self) -> Option<&mut Note> {
+        self.notes.get_mut(*self.open.last()?)
+    }
+
+    /// The frames, the transaction's own call first.
+    pub fn frames(self, options: CallOptions, outcome: Outcome) -> Vec<Frame> {
+        let nodes = self.inner.into_traces().into_nodes();
+        let mut tree = Tree { nodes, notes: self.notes, frames: Vec::new() };
+        tree.lay_out();
+        let mut frames = tree.frames;
+        if let Some(top) = frames.first_mut() {
+            top.gas = outcome.gas_limit;
+            top.gas_used = outcome.gas_used;
+        }
+        clear_failed_logs(&mut frames);
+        number_logs(&mut frames, outcome.first_log_index);
+        if options.only_top {
+            frames.truncate(1);
+        }
+        frames
+    }
+}
+
+/// Lays the nodes out as frames.
+struct Tree {
+    nodes: Vec<CallTraceNode>,
+    notes: Vec<Note>,
+    frames: Vec<Frame>,
+}
+
+impl Tree {
+    /// A caller before its callees; a self-destruct, which ends its frame, after them.
+    fn lay_out(&mut self) {
+        enum Visit {
+            Frame(usize),
+            SelfDestruct(SelfDestruct, usize),
+        }
+        if self.notes.is_empty() {
+            return;
+        }
+        let mut left = vec![Visit::Frame(0)];
+        while let Some(visit) = left.pop() {
+            match visit {
+                Visit::Frame(index) => {
+                    let note = std::mem::take(&mut self.notes[index]);
+                    let node = std::mem::take(&mut self.nodes[index]);
+                    let depth = node.trace.depth;
+                    left.extend(note.destroyed.map(|one| Visit::SelfDestruct(one, depth + 1)));
+                    left.extend(node.children.iter().rev().map(|child| Visit::Frame(*child)));
+                    self.frames.push(frame(node, note));
+                }
+                Visit::SelfDestruct(destroyed, depth) => {
+                    self.frames.push(self_destruct(destroyed, depth));
+                }
+            }
+        }
+    }
+}
+
+fn frame(node: CallTraceNode, note: Note) -> Frame {
+    let trace = node.trace;
+    let status = trace.status.unwrap_or_default();
+    let reverted = status == InstructionResult::Revert;
+    let (kind, creation) = match trace.kind {
+        CallKind::Call | CallKind::AuthCall => (FrameKind::Call, false),
+        CallKind::StaticCall => (FrameKind::StaticCall, false),
+        CallKind::CallCode => (FrameKind::CallCode, false),
+        CallKind::DelegateCall => (FrameKind::DelegateCall, false),
+        CallKind::Create => (FrameKind::Create, true),
+        CallKind::Create2 => (FrameKind::Create2, true),
+    };
+    // A revert, and what is refused before it begins, give back the gas that is left.
+    let keeps_gas = trace.success || status.is_revert() || status == InstructionResult::NonceOverflow;
+    let output = match (trace.success, reverted) {
+        (true, _) if creation && trace.output.is_empty() => note.returned,
+        (true, _) | (_, true) => trace.output,
+        (false, false) => Bytes::new(),
+    };
+    let logs = node.logs.into_iter().map(|log| FrameLog {
+        position: log.position,
+        index: 0,
+        log: Log { address: log.address, data: log.raw_log },
+    });
+    Frame {
+        kind,
+        from: trace.caller,
+        to: (trace.success || !creation).then_some(trace.address),
+        value: (kind != FrameKind::StaticCall).then_some(trace.value),
+        gas: trace.gas_limit,
+        gas_used: if keeps_gas { trace.gas_used } else { trace.gas_limit },
+        input: trace.data,
+        output,
+        error: note.error.or_else(|| wording(status, note.last.as_ref(), 0)),
+        reverted,
+        logs: logs.collect(),
+        depth: trace.depth,
+        precompile: note.precompile,
+    }
+}
+
+fn self_destruct(destroyed: SelfDestruct, depth: usize) -> Frame {
+    Frame {
+        kind: FrameKind::SelfDestruct,
+        from: destroyed.from,
+        to: Some(destroyed.to),
+        value: Some(destroyed.value),
+        gas: 0,
+        gas_used: 0,
+        input: Bytes::new(),
+        output: Bytes::new(),
+        error: None,
+        reverted: false,
+        logs: Vec::new(),
+        depth,
+        precompile: false,
+    }
+}
+
+/// What a failed frame and those below it logged is gone.
+fn clear_failed_logs(frames: &mut [Frame]) {
+    let mut failed: Option<usize> = None;
+    for frame in frames {
+        if failed.is_some_and(|depth| frame.depth > depth) {
+            frame.logs.clear();
+            continue;
+        }
+        failed = frame.error.is_some().then_some(frame.depth);
+        if failed.is_some() {
+            frame.logs.clear();
+        }
+    }
+}
+
+/// Numbers the logs in the order in which they were emitted: those of a callee come between its caller's.
+fn number_logs(frames: &mut [Frame], first: u64) {
+    struct Open {
+        frame: usize,
+        calls: u64,
+        next: usize,
+    }
+    let mut index = first;
+    let mut open: Vec<Open> = Vec::new();
+    let mut emit = |frames: &mut [Frame], one: &mut Open, before: u64| {
+        while let Some(log) = frames[one.frame].logs.get_mut(one.next).filter(|log| log.position <= before) {
+            log.index = index;
+            index += 1;
+            one.next += 1;
+        }
+    };
+    for at in 0..frames.len() {
+        while open.len() > frames[at].depth {
+            if let Some(mut ended) = open.pop() {
+                emit(frames, &mut ended, u64::MAX);
+            }
+        }
+        if let Some(caller) = open.last_mut() {
+            emit(frames, caller, caller.calls);
+            caller.calls += 1;
+        }
+        open.push(Open { frame: at, calls: 0, next: 0 });
+    }
+    while let Some(mut ended) = open.pop() {
+        emit(frames, &mut ended, u64::MAX);
+    }
+}
+
+impl<'a> Inspector<MachineContext<'a>> for CallRecorder {
+    fn initialize_interp(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+        self.inner.initialize_interp(interpreter, context);
+    }
+
+    fn step(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+        let step = LastStep::new(interpreter);
+        let destroyed = (step.op == opcode::SELFDESTRUCT).then(|| {
+            let from = interpreter.input.target_address();
+            let account = context.journal_ref().evm_state().get(&from);
+            let value = account.map_or(U256::ZERO, |account| account.info.balance);
+            SelfDestruct { from, to: Address::from_word(step.top[0].into()), value }
+        });
+        if let Some(note) = self.current() {
+            note.last = Some(step);
+            note.destroyed = destroyed;
+        }
+    }
+
+    fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut MachineContext<'a>) {
+        let Some(status) = status(interpreter) else { return };
+        let frontier = !interpreter.runtime_flag.spec_id().is_enabled_in(SpecId::HOMESTEAD);
+        let Some(note) = self.current() else { return };
+        if !status.is_ok() {
+            note.destroyed = None;
+            return;
+        }
+        if let Some(last) = &mut note.last {
+            last.ended = true;
+        }
+        if !frontier {
+            return;
+        }
+        if let Some(InterpreterAction::Return(result)) = interpreter.bytecode.action() {
+            note.returned = result.output.clone();
+        }
+    }
+
+    fn log(&mut self, context: &mut MachineContext<'a>, log: Log) {
+        self.size += log.data.data.len() + FRAME_SIZE / 4;
+        self.inner.log(context, log);
+    }
+
+    fn call(&mut self, context: &mut MachineContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        let precompile = context.journal_ref().precompile_addresses().contains(&inputs.bytecode_address);
+        self.enter(precompile, inputs.input.len());
+        self.inner.call(context, inputs)
+    }
+
+    fn call_end(&mut self, context: &mut MachineContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
+        self.leave(&outcome.result);
+        self.inner.call_end(context, inputs, outcome);
+    }
+
+    fn create(
+        &mut self,
+        context: &mut MachineContext<'a>,
+        inputs: &mut CreateInputs,
+    ) -> Option<CreateOutcome> {
+        self.enter(false, inputs.init_code().len());
+        self.inner.create(context, inputs)
+    }
+
+    fn create_end(
+        &mut self,
+        context: &mut MachineContext<'a>,
+        inputs: &CreateInputs,
+        outcome: &mut CreateOutcome,
+    ) {
+        self.leave(&outcome.result);
+        self.inner.create_end(context, inputs, outcome);
+    }
+}

@@ -1,0 +1,94 @@
+//! How geth words the failure of a frame.
+
+use std::borrow::Cow;
+
+use alloy_primitives::U256;
+use revm::{
+    bytecode::opcode::{self, OpCode},
+    interpreter::{InstructionResult, Interpreter, interpreter_types::Jumps},
+};
+
+/// Largest code of a contract (EIP-170).
+const MAX_CODE_SIZE: usize = 0x6000;
+/// Items on a full stack.
+const STACK_LIMIT: usize = 1024;
+
+/// The instruction that a frame executed last, as it found the stack.
+#[derive(Clone, Copy, Debug)]
+pub struct LastStep {
+    pub op: u8,
+    /// Items on the stack.
+    depth: usize,
+    /// The upper items, the top one first; zero where there is none.
+    pub top: [U256; 3],
+    /// It ended the frame well.
+    pub ended: bool,
+}
+
+impl LastStep {
+    /// The instruction about to be executed.
+    pub fn new(interpreter: &Interpreter) -> Self {
+        let stack = interpreter.stack.data();
+        let at = |back: usize| stack.len().checked_sub(back).map_or(U256::ZERO, |index| stack[index]);
+        Self {
+            op: interpreter.bytecode.opcode(),
+            depth: stack.len(),
+            top: [at(1), at(2), at(3)],
+            ended: false,
+        }
+    }
+}
+
+/// The name of an instruction.
+pub fn op_name(op: u8) -> Cow<'static, str> {
+    match OpCode::new(op) {
+        Some(known) => known.as_str().into(),
+        None => format!("opcode {op:#x} not defined").into(),
+    }
+}
+
+/// What geth says of a frame, or of its last instruction, that ended with `status`; `None` if that is no failure.
+pub fn wording(status: InstructionResult, last: Option<&LastStep>, output: usize) -> Option<String> {
+    use InstructionResult as R;
+    let op = last.map_or(opcode::STOP, |step| step.op);
+    let words = match status {
+        status if status.is_ok() => return None,
+        R::Revert => "execution reverted",
+        R::CallTooDeep => "max call depth exceeded",
+        R::OutOfFunds | R::OverflowPayment => "insufficient balance for transfer",
+        R::NonceOverflow => "nonce uint64 overflow",
+        R::CreateCollision => "contract address collision",
+        R::CreateContractStartingWithEF => "invalid code: must not begin with 0xef",
+        // What a creation returned could not be paid for: its last instruction itself had ended well.
+        R::OutOfGas if last.is_some_and(|step| step.ended) => "contract creation code storage out of gas",
+        R::OutOfGas | R::MemoryOOG | R::MemoryLimitOOG | R::PrecompileOOG => "out of gas",
+        R::InvalidOperandOOG => "gas uint64 overflow",
+        R::ReentrancySentryOOG => "out of gas: not enough gas for reentrancy sentry",
+        R::CallNotAllowedInsideStatic | R::StateChangeDuringStaticCall => "write protection",
+        R::InvalidJump => "invalid jump destination",
+        R::OutOfOffset => "return data out of bounds",
+        R::PrecompileError => "precompiled failed",
+        R::InvalidFEOpcode => "invalid opcode: INVALID",
+        R::OpcodeNotFound | R::NotActivated => return Some(format!("invalid opcode: {}", op_name(op))),
+        R::StackUnderflow => return Some(underflow(op, last)),
+        R::StackOverflow => return Some(format!("stack limit reached {STACK_LIMIT} ({})", STACK_LIMIT - 1)),
+        R::CreateContractSizeLimit => {
+            return Some(format!("max code size exceeded: code size {output} limit {MAX_CODE_SIZE}"));
+        }
+        R::CreateInitCodeSizeLimit => return Some(init_code(last)),
+        other => return Some(format!("{other:?}")),
+    };
+    Some(words.to_owned())
+}
+
+fn underflow(op: u8, last: Option<&LastStep>) -> String {
+    let needed = OpCode::new(op).map_or(0, |known| known.inputs());
+    format!("stack underflow ({} <=> {needed})", last.map_or(0, |step| step.depth))
+}
+
+/// Of the instruction that creates: value, offset and size are on top.
+fn init_code(last: Option<&LastStep>) -> String {
+    let size = last.map_or(U256::ZERO, |step| step.top[2]);
+    let limit = 2 * MAX_CODE_SIZE;
+    format!("out of gas: max initcode size exceeded: code size {size} limit {limit}")
+}

@@ -1,0 +1,325 @@
+//! What a transaction needs of the state, or what it changes: the accounts and slots that geth looks up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use foreseal_types::SpecId;
+use revm::{
+    Database,
+    bytecode::{Bytecode, opcode},
+    context::TxEnv,
+    context_interface::{ContextTr, JournalTr, Transaction, transaction::AuthorizationTr},
+    inspector::Inspector,
+    interpreter::{
+        InstructionResult, Interpreter,
+        interpreter_types::{InputsTr, RuntimeFlag},
+    },
+    primitives::{KECCAK_EMPTY, TxKind},
+    state::{Account as EvmAccount, AccountInfo, EvmState},
+};
+
+use super::{PrestateOptions, fault::LastStep, steps::status};
+use crate::{
+    cache::{Cache, Interruption},
+    machine::MachineContext,
+};
+
+/// Parts of an account; `None` for what is not shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountPart {
+    /// Wei.
+    pub balance: Option<U256>,
+    pub nonce: Option<u64>,
+    pub code_hash: Option<B256>,
+    pub code: Option<Bytes>,
+    pub storage: BTreeMap<U256, U256>,
+}
+
+/// Accounts by address.
+type Accounts = BTreeMap<Address, AccountPart>;
+
+/// What a transaction needs or changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prestate {
+    /// All that it needs, as it was before.
+    Needed(Accounts),
+    /// What it changes; an account made by it is not in `pre`, one destroyed not in `post`.
+    Changed { pre: Accounts, post: Accounts },
+}
+
+/// Records what is looked up.
+#[derive(Default)]
+pub(super) struct PrestateRecorder {
+    accounts: BTreeMap<Address, BTreeSet<U256>>,
+    created: BTreeSet<Address>,
+    deleted: BTreeSet<Address>,
+    /// What the instruction about to be executed looks up.
+    staged: Staged,
+}
+
+#[derive(Default)]
+struct Staged {
+    accounts: [Option<Address>; 2],
+    slot: Option<(Address, U256)>,
+    created: bool,
+    deleted: Option<Address>,
+}
+
+impl PrestateRecorder {
+    /// Before the transaction is executed: its sender, its target, its block's fee recipient, its authorities.
+    pub fn begin(
+        &mut self,
+        transaction: &TxEnv,
+        beneficiary: Address,
+        fork: SpecId,
+        cache: &mut Cache<'_>,
+    ) -> Result<(), Interruption> {
+        let sender = transaction.caller;
+        let target = match transaction.kind {
+            TxKind::Call(target) => target,
+            TxKind::Create => {
+                let created = sender.create(cache.info(sender)?.map_or(0, |info| info.nonce));
+                self.created.insert(created);
+                created
+            }
+        };
+        if fork.is_enabled_in(SpecId::PRAGUE)
+            && transaction.kind.is_call()
+            && let Some(delegate) = delegate(&stored_code(cache, target)?)
+        {
+            self.look_up(delegate);
+        }
+        for address in [sender, target, beneficiary] {
+            self.look_up(address);
+        }
+        for authority in transaction.authorization_list().filter_map(AuthorizationTr::authority) {
+            self.look_up(authority);
+        }
+        Ok(())
+    }
+
+    fn look_up(&mut self, address: Address) {
+        self.accounts.entry(address).or_default();
+    }
+
+    /// Keeps what the instruction that was executed looked up, unless it could not even be paid for.
+    fn keep_staged(&mut self) {
+        let staged = std::mem::take(&mut self.staged);
+        for address in staged.accounts.into_iter().flatten() {
+            self.look_up(address);
+            if staged.created {
+                self.created.insert(address);
+            }
+        }
+        if let Some((address, slot)) = staged.slot {
+            self.accounts.entry(address).or_default().insert(slot);
+        }
+        self.deleted.extend(staged.deleted);
+    }
+
+    /// What was looked up, as it was before and, in a diff, as `after` has it. The cache still has what was before.
+    pub fn prestate(
+        &self,
+        options: PrestateOptions,
+        after: &EvmState,
+        cache: &mut Cache<'_>,
+    ) -> Result<Prestate, Interruption> {
+        let (mut pre, mut post) = (Accounts::new(), Accounts::new());
+        for (address, slots) in &self.accounts {
+            let slots = if options.no_storage { &BTreeSet::new() } else { slots };
+            let (existed, mut before) = account_before(cache, *address, slots, options)?;
+            let mut shown = existed || options.include_empty;
+            if options.diff && !self.deleted.contains(address) {
+                let changed = difference(&mut before, after.get(address), options);
+                shown &= changed.is_some();
+                post.extend(changed.map(|part| (*address, part)));
+            }
+            if shown {
+                pre.insert(*address, before);
+            }
+        }
+        Ok(if options.diff { Prestate::Changed { pre, post } } else { Prestate::Needed(pre) })
+    }
+}
+
+/// An account as the cache has it, and whether there is anything of it.
+fn account_before(
+    cache: &mut Cache<'_>,
+    address: Address,
+    slots: &BTreeSet<U256>,
+    options: PrestateOptions,
+) -> Result<(bool, AccountPart), Interruption> {
+    let info = cache.info(address)?.cloned().unwrap_or_default();
+    let code_hash = Some(info.code_hash).filter(|hash| *hash != KECCAK_EMPTY && !hash.is_zero());
+    let code = match code_hash {
+        Some(_) if !options.no_code => Some(stored_code(cache, address)?.original_bytes()),
+        _ => None,
+    };
+    let mut storage = BTreeMap::new();
+    for slot in slots {
+        storage.insert(*slot, cache.storage(address, *slot)?);
+    }
+    let exists = info.nonce > 0 || code_hash.is_some() || !info.balance.is_zero();
+    let part = AccountPart {
+        balance: Some(info.balance),
+        nonce: Some(info.nonce).filter(|nonce| *nonce > 0),
+        code_hash,
+        code,
+        storage,
+    };
+    Ok((exists, part))
+}
+
+/// What differs afterwards; slots that do not are taken out of `before`.
+fn difference(
+    before: &mut AccountPart,
+    after: Option<&EvmAccount>,
+    options: PrestateOptions,
+) -> Option<AccountPart> {
+    let after = after?;
+    let info = &after.info;
+    let mut part = AccountPart {
+        balance: Some(info.balance).filter(|balance| Some(*balance) != before.balance),
+        nonce: Some(info.nonce).filter(|nonce| *nonce != before.nonce.unwrap_or(0)),
+        ..AccountPart::default()
+    };
+    let code_hash = code_hash(info);
+    if code_hash != before.code_hash.unwrap_or(KECCAK_EMPTY) {
+        part.code_hash = Some(code_hash);
+        let code = info.code.as_ref().map(Bytecode::original_bytes).unwrap_or_default();
+        part.code = Some(code).filter(|_| !options.no_code);
+    }
+    let mut changed = part.balance.is_some() || part.nonce.is_some() || part.code_hash.is_some();
+    before.storage.retain(|slot, old| {
+        let new = after.storage.get(slot).map_or(*old, |slot| slot.present_value);
+        if new == *old {
+            return false;
+        }
+        changed = true;
+        if !new.is_zero() {
+            part.storage.insert(*slot, new);
+        }
+        !old.is_zero()
+    });
+    // A nonce of zero is not shown.
+    part.nonce = part.nonce.filter(|nonce| *nonce > 0);
+    changed.then_some(part)
+}
+
+fn code_hash(info: &AccountInfo) -> B256 {
+    if info.code_hash.is_zero() { KECCAK_EMPTY } else { info.code_hash }
+}
+
+/// The account's code as the cache has it.
+fn stored_code(cache: &mut Cache<'_>, address: Address) -> Result<Bytecode, Interruption> {
+    match cache.info(address)?.map(code_hash) {
+        Some(hash) => cache.code_by_hash(hash),
+        None => Ok(Bytecode::default()),
+    }
+}
+
+/// The account whose code is executed in this one's place (EIP-7702).
+fn delegate(code: &Bytecode) -> Option<Address> {
+    code.eip7702_address()
+}
+
+/// The delegate of an account as the transaction sees it now. A failed read shows itself when the account is called.
+fn live_delegate(context: &mut MachineContext<'_>, address: Address) -> Option<Address> {
+    let loaded = context.journal_ref().evm_state().get(&address).map(|account| account.info.code.clone());
+    match loaded {
+        Some(Some(code)) => delegate(&code),
+        Some(None) | None => delegate(&stored_code(context.db_mut(), address).ok()?),
+    }
+}
+
+fn address(word: U256) -> Address {
+    Address::from_word(word.into())
+}
+
+impl<'a> Inspector<MachineContext<'a>> for PrestateRecorder {
+    fn step(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+        self.staged = Staged::default();
+        let LastStep { op, top, .. } = LastStep::new(interpreter);
+        let depth = interpreter.stack.data().len();
+        let caller = interpreter.input.target_address();
+        let fork = interpreter.runtime_flag.spec_id();
+        let staged = &mut self.staged;
+        match op {
+            opcode::SLOAD | opcode::SSTORE if depth >= 1 => staged.slot = Some((caller, top[0])),
+            opcode::EXTCODECOPY | opcode::EXTCODEHASH | opcode::EXTCODESIZE | opcode::BALANCE
+                if depth >= 1 =>
+            {
+                staged.accounts[0] = Some(address(top[0]));
+            }
+            opcode::SELFDESTRUCT if depth >= 1 => {
+                staged.accounts[0] = Some(address(top[0]));
+                // From Cancun on only what the transaction made is destroyed (EIP-6780).
+                let goes = !fork.is_enabled_in(SpecId::CANCUN) || self.created.contains(&caller);
+                staged.deleted = goes.then_some(caller);
+            }
+            opcode::CALL | opcode::CALLCODE | opcode::DELEGATECALL | opcode::STATICCALL if depth >= 5 => {
+                let target = address(top[1]);
+                let delegated = fork.is_enabled_in(SpecId::PRAGUE);
+                staged.accounts =
+                    [Some(target), if delegated { live_delegate(context, target) } else { None }];
+            }
+            opcode::CREATE => {
+                let nonce = context.journal_ref().evm_state().get(&caller).map_or(0, |one| one.info.nonce);
+                staged.accounts[0] = Some(caller.create(nonce));
+                staged.created = true;
+            }
+            opcode::CREATE2 if depth >= 4 => {
+                staged.accounts[0] = created_2(interpreter, caller, top);
+                staged.created = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut MachineContext<'a>) {
+        use InstructionResult as R;
+        let unpaid = matches!(
+            status(interpreter),
+            Some(
+                R::OutOfGas
+                    | R::MemoryOOG
+                    | R::MemoryLimitOOG
+                    | R::InvalidOperandOOG
+                    | R::ReentrancySentryOOG
+                    | R::StackUnderflow
+                    | R::StackOverflow
+            )
+        );
+        if !unpaid {
+            self.keep_staged();
+        }
+    }
+}
+
+/// What `CREATE2` makes; `None` if its memory is not there yet or beyond what can be paid for.
+fn created_2(interpreter: &Interpreter, caller: Address, top: [U256; 3]) -> Option<Address> {
+    let stack = interpreter.stack.data();
+    let salt = stack.get(stack.len().checked_sub(4)?)?;
+    let (offset, size) = (usize::try_from(top[1]).ok()?, usize::try_from(top[2]).ok()?);
+    let memory = interpreter.memory.context_memory();
+    let end = offset.checked_add(size)?;
+    let code_hash = if size == 0 {
+        KECCAK_EMPTY
+    } else if let Some(code) = memory.get(offset..end) {
+        keccak256(code)
+    } else {
+        keccak256(extended(&memory, offset, size)?)
+    };
+    Some(caller.create2(B256::from(*salt), code_hash))
+}
+
+/// Memory beyond its end is zero.
+fn extended(memory: &[u8], offset: usize, size: usize) -> Option<Vec<u8>> {
+    /// More than any code that can be executed (EIP-3860).
+    const MOST: usize = 0xc000;
+    let mut code = memory.get(offset..).unwrap_or_default().to_vec();
+    (size <= MOST).then(|| {
+        code.resize(size, 0);
+        code
+    })
+}

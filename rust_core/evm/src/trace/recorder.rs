@@ -1,0 +1,242 @@
+//! The inspector of a traced transaction: one part for each tracer.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::Log;
+use foreseal_types::SpecId;
+use revm::{
+    context_interface::{context::ContextError, result::ExecutionResult},
+    inspector::Inspector,
+    interpreter::{
+        CallInputs, CallOutcome, CreateInputs, CreateOutcome, Interpreter, interpreter_types::LoopControl,
+    },
+    state::EvmState,
+};
+use revm_inspectors::tracing::FourByteInspector;
+
+use super::{
+    CallOptions, PrestateOptions, StepSink, Trace, TraceLimit, Tracer,
+    calls::{CallRecorder, Outcome},
+    prestate::PrestateRecorder,
+    steps::StepRecorder,
+};
+use crate::{
+    cache::{Cache, Interruption},
+    machine::MachineContext,
+};
+
+/// What one tracer records.
+enum Part {
+    Steps(Box<StepRecorder>),
+    Calls(Box<CallRecorder>, CallOptions),
+    Prestate(PrestateRecorder, PrestateOptions),
+    FourByte(FourByteInspector),
+    Noop,
+    Mux(Vec<Part>),
+}
+
+impl Part {
+    fn new(tracer: &Tracer, fork: SpecId) -> Self {
+        match tracer {
+            Tracer::Steps(options) => Self::Steps(Box::new(StepRecorder::new(*options, fork))),
+            Tracer::Calls(options) => Self::Calls(Box::new(CallRecorder::new(*options)), *options),
+            Tracer::Prestate(options) => Self::Prestate(PrestateRecorder::default(), *options),
+            Tracer::FourByte => Self::FourByte(FourByteInspector::default()),
+            Tracer::Noop => Self::Noop,
+            Tracer::Mux(tracers) => Self::Mux(tracers.iter().map(|tracer| Self::new(tracer, fork)).collect()),
+        }
+    }
+
+    /// Calls `act` on each that records.
+    fn each(&mut self, act: &mut impl FnMut(&mut Self)) {
+        match self {
+            Self::Mux(parts) => parts.iter_mut().for_each(|part| part.each(act)),
+            Self::Noop => {}
+            part => act(part),
+        }
+    }
+
+    fn trace(
+        self,
+        result: &ExecutionResult,
+        outcome: Outcome,
+        after: &EvmState,
+        cache: &mut Cache<'_>,
+    ) -> Result<Trace, Interruption> {
+        Ok(match self {
+            Self::Steps(_) => {
+                let output = if result.is_halt() { None } else { result.output().cloned() };
+                Trace::Steps {
+                    gas: outcome.gas_used,
+                    failed: !result.is_success(),
+                    output: output.unwrap_or_default(),
+                }
+            }
+            Self::Calls(recorder, options) => Trace::Calls(recorder.frames(options, outcome)),
+            Self::Prestate(recorder, options) => Trace::Prestate(recorder.prestate(options, after, cache)?),
+            Self::FourByte(inspector) => {
+                let counts = inspector.inner().iter();
+                let counts = counts.map(|((selector, rest), count)| ((selector.0, *rest), *count));
+                Trace::FourByte(counts.collect::<BTreeMap<_, _>>())
+            }
+            Self::Noop => Trace::Noop,
+            Self::Mux(parts) => {
+                let trace = |part: Self| part.trace(result, outcome, after, cache);
+                Trace::Mux(parts.into_iter().map(trace).collect::<Result<_, Interruption>>()?)
+            }
+        })
+    }
+}
+
+/// Records a transaction at a time for a [`Tracer`].
+pub(crate) struct Recorder<S> {
+    part: Part,
+    pub sink: S,
+    /// Bytes that calls may take in memory.
+    most: usize,
+    exceeded: Option<TraceLimit>,
+}
+
+impl<S: StepSink> Recorder<S> {
+    pub fn new(sink: S) -> Self {
+        Self { part: Part::Noop, sink, most: usize::MAX, exceeded: None }
+    }
+
+    /// Begins a transaction, of which at most so many bytes are kept.
+    pub fn begin(&mut self, tracer: &Tracer, fork: SpecId, most: usize) {
+        self.part = Part::new(tracer, fork);
+        self.most = most;
+        self.exceeded = None;
+    }
+
+    /// Looks up what a prestate has in any case.
+    pub fn look_up(
+        &mut self,
+        mut look: impl FnMut(&mut PrestateRecorder) -> Result<(), Interruption>,
+    ) -> Result<(), Interruption> {
+        let mut result = Ok(());
+        self.part.each(&mut |part| {
+            if let Part::Prestate(recorder, _) = part
+                && result.is_ok()
+            {
+                result = look(recorder);
+            }
+        });
+        result
+    }
+
+    /// What was recorded. `after` is what the transaction changed, the cache still has what was before.
+    pub fn end(
+        &mut self,
+        result: &ExecutionResult,
+        outcome: Outcome,
+        after: &EvmState,
+        cache: &mut Cache<'_>,
+    ) -> Result<Trace, Interruption> {
+        std::mem::replace(&mut self.part, Part::Noop).trace(result, outcome, after, cache)
+    }
+
+    /// Ends the execution if a limit was reached.
+    fn check(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'_>) {
+        if let Some(limit) = self.exceeded
+            && context.error.is_ok()
+        {
+            context.error = Err(ContextError::Db(Interruption::TraceLimit(limit)));
+            // In place of the call or the return that may be about to happen.
+            interpreter.bytecode.action().take();
+            interpreter.bytecode.reset_action();
+            interpreter.halt_fatal();
+        }
+    }
+
+    fn measure(&mut self) {
+        let mut size = 0_usize;
+        self.part.each(&mut |part| {
+            if let Part::Calls(recorder, _) = part {
+                size = size.saturating_add(recorder.size());
+            }
+        });
+        if size > self.most {
+            self.exceeded = Some(TraceLimit { max: self.most });
+        }
+    }
+}
+
+/// Calls a hook of each part that has an inspector.
+macro_rules! forward {
+    ($self:ident, $inspector:ident => $call:expr) => {
+        $self.part.each(&mut |part| match part {
+            Part::Steps($inspector) => {
+                $call;
+            }
+            Part::Calls($inspector, _) => {
+                $call;
+            }
+            Part::Prestate($inspector, _) => {
+                $call;
+            }
+            Part::FourByte($inspector) => {
+                $call;
+            }
+            Part::Noop | Part::Mux(_) => {}
+        })
+    };
+}
+
+impl<'a, S: StepSink> Inspector<MachineContext<'a>> for Recorder<S> {
+    fn initialize_interp(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+        forward!(self, inspector => inspector.initialize_interp(interpreter, context));
+    }
+
+    fn step(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+        forward!(self, inspector => inspector.step(interpreter, context));
+        self.check(interpreter, context);
+    }
+
+    fn step_end(&mut self, interpreter: &mut Interpreter, context: &mut MachineContext<'a>) {
+        forward!(self, inspector => inspector.step_end(interpreter, context));
+        if let Part::Steps(recorder) = &mut self.part
+            && self.exceeded.is_none()
+            && let Err(limit) = recorder.end(interpreter, &mut self.sink)
+        {
+            self.exceeded = Some(limit);
+        }
+        self.check(interpreter, context);
+    }
+
+    fn log(&mut self, context: &mut MachineContext<'a>, log: Log) {
+        forward!(self, inspector => inspector.log(context, log.clone()));
+        self.measure();
+    }
+
+    fn call(&mut self, context: &mut MachineContext<'a>, inputs: &mut CallInputs) -> Option<CallOutcome> {
+        forward!(self, inspector => inspector.call(context, inputs));
+        self.measure();
+        None
+    }
+
+    fn call_end(&mut self, context: &mut MachineContext<'a>, inputs: &CallInputs, outcome: &mut CallOutcome) {
+        forward!(self, inspector => inspector.call_end(context, inputs, outcome));
+        self.measure();
+    }
+
+    fn create(
+        &mut self,
+        context: &mut MachineContext<'a>,
+        inputs: &mut CreateInputs,
+    ) -> Option<CreateOutcome> {
+        forward!(self, inspector => inspector.create(context, inputs));
+        self.measure();
+        None
+    }
+
+    fn create_end(
+        &mut self,
+        context: &mut MachineContext<'a>,
+        inputs: &CreateInputs,
+        outcome: &mut CreateOutcome,
+    ) {
+        forward!(self, inspector => inspector.create_end(context, inputs, outcome));
+        self.measure();
+    }
+}

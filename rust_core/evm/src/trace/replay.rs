@@ -1,0 +1,80 @@
+//! A block executed again, with some of its transactions traced.
+
+use alloy_consensus::Header;
+use foreseal_state::{BlockHashes, StateReader};
+use foreseal_types::{ChainSpec, Transaction};
+
+use super::{StepSink, Trace, Tracer, calls::Outcome, recorder::Recorder};
+use crate::{
+    Deadline, environment,
+    error::ExecutionError,
+    executor::{BlockGas, Executor, receipt},
+};
+
+/// The transactions of one block, executed again in order on the state before it.
+pub struct Replay<'a, S> {
+    executor: Executor<'a, Recorder<S>>,
+    block: BlockGas,
+}
+
+impl<'a, S: StepSink> Replay<'a, S> {
+    /// Begins the block of `header` on the state of its parent: what is before the first transaction is done.
+    pub fn new(
+        spec: &ChainSpec,
+        parent: &'a dyn StateReader,
+        hashes: &'a dyn BlockHashes,
+        header: &Header,
+        sink: S,
+    ) -> Result<Self, ExecutionError> {
+        let recorder = Recorder::new(sink);
+        let mut executor = Executor::with_inspector(spec, parent, hashes, header, recorder);
+        executor.begin_block(header.parent_hash, header.parent_beacon_block_root)?;
+        Ok(Self { executor, block: BlockGas::default() })
+    }
+
+    /// Ends everything from now on with [`ExecutionError::TimeLimit`] once the deadline has passed.
+    pub fn keep(&mut self, deadline: Deadline) {
+        self.executor.machine.keep(deadline);
+    }
+
+    /// Where steps go.
+    pub fn sink(&mut self) -> &mut S {
+        &mut self.executor.machine.inspector().0.sink
+    }
+
+    /// Executes the next transaction without a trace.
+    pub fn skip(&mut self, transaction: &Transaction) -> Result<(), ExecutionError> {
+        self.executor.transact(transaction, &mut self.block)?;
+        Ok(())
+    }
+
+    /// Executes the next transaction and gives its trace.
+    ///
+    /// # Errors
+    /// [`ExecutionError::TraceLimit`] if calls take more than about `most` bytes in memory, or the sink refuses a step.
+    /// The replay has then ended.
+    pub fn trace(
+        &mut self,
+        transaction: &Transaction,
+        tracer: &Tracer,
+        most: usize,
+    ) -> Result<Trace, ExecutionError> {
+        let blob_gas = self.executor.admit(transaction, &self.block)?;
+        let fees = self.executor.fees(transaction);
+        let (fork, beneficiary) = (self.executor.fork(), self.executor.beneficiary());
+        let environment = environment::transaction(transaction);
+        let gas_limit = environment.gas_limit;
+        let machine = &mut self.executor.machine;
+        let (recorder, cache) = machine.inspector();
+        recorder.begin(tracer, fork, most);
+        recorder.look_up(|prestate| prestate.begin(&environment, beneficiary, fork, cache))?;
+        let (result, mut changes) = machine.inspect(environment).map_err(|error| fees.error(error))?;
+        let outcome =
+            Outcome { gas_limit, gas_used: result.tx_gas_used(), first_log_index: self.block.log_count };
+        let (recorder, cache) = machine.inspector();
+        let trace = recorder.end(&result, outcome, &changes, cache)?;
+        cache.commit_all(changes.drain());
+        receipt(transaction, result, blob_gas, &mut self.block);
+        Ok(trace)
+    }
+}

@@ -1,0 +1,235 @@
+//! Struct logs: every instruction with what it finds.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use alloy_primitives::{Address, Bytes, U256, map::AddressMap};
+use revm::{
+    bytecode::opcode,
+    context_interface::{ContextTr, JournalTr, Transaction, transaction::AuthorizationTr},
+    inspector::Inspector,
+    interpreter::{
+        CallInputs, CallOutcome, CreateInputs, CreateOutcome, FrameInput, InstructionResult, Interpreter,
+        InterpreterAction,
+        instructions::{GasTable, gas_table_spec},
+        interpreter_types::{InputsTr, Jumps, LoopControl, ReturnData},
+    },
+    primitives::hardfork::SpecId,
+};
+
+use super::{
+    StepOptions, TraceLimit,
+    fault::{LastStep, op_name, wording},
+};
+use crate::machine::MachineContext;
+
+/// Gas that an authorization of an account that is there gives back: `PER_EMPTY_ACCOUNT_COST - PER_AUTH_BASE_COST`.
+const AUTHORIZATION_REFUND: u64 = 12_500;
+
+/// One instruction. Gas, stack, memory and return data are as it finds them.
+#[derive(Clone, Debug)]
+pub struct Step<'a> {
+    pub pc: usize,
+    /// Name of the instruction.
+    pub op: Cow<'static, str>,
+    /// Gas left.
+    pub gas: u64,
+    /// Gas that it takes, what it passes on to a call included.
+    pub gas_cost: u64,
+    /// 1 in the transaction's own call.
+    pub depth: usize,
+    /// Why it ended its frame, if it did and not by a revert.
+    pub error: Option<String>,
+    /// The transaction's refund counter after it.
+    pub refund: u64,
+    pub stack: Option<&'a [U256]>,
+    pub memory: Option<&'a [u8]>,
+    pub return_data: Option<&'a [u8]>,
+    /// Every slot of the contract that was read or written so far; of instructions that do either.
+    pub storage: Option<&'a BTreeMap<U256, U256>>,
+}
+
+/// Takes steps as they are executed.
+pub trait StepSink {
+    /// Takes one more step.
+    fn take(&mut self, step: &Step<'_>) -> Result<(), TraceLimit>;
+}
+
+/// What is kept of an instruction until it is executed.
+struct Begun {
+    pc: usize,
+    gas: u64,
+    step: LastStep,
+}
+
+/// Records steps.
+pub(super) struct StepRecorder {
+    options: StepOptions,
+    /// Static gas of each instruction.
+    prices: GasTable,
+    count: u64,
+    begun: Option<Begun>,
+    stack: Vec<U256>,
+    memory: Vec<u8>,
+    return_data: Bytes,
+    storage: AddressMap<BTreeMap<U256, U256>>,
+    /// The refund counter when each open frame was entered.
+    refunds: Vec<i64>,
+    /// The refund counter now.
+    refund: i64,
+}
+
+impl StepRecorder {
+    pub fn new(options: StepOptions, fork: SpecId) -> Self {
+        Self {
+            options,
+            prices: gas_table_spec(fork),
+            count: 0,
+            begun: None,
+            stack: Vec::new(),
+            memory: Vec::new(),
+            return_data: Bytes::new(),
+            storage: AddressMap::default(),
+            refunds: Vec::new(),
+            refund: 0,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.options.limit != 0 && self.count >= self.options.limit
+    }
+
+    /// Completes the instruction begun and hands it to `sink`.
+    pub fn end(&mut self, interpreter: &mut Interpreter, sink: &mut impl StepSink) -> Result<(), TraceLimit> {
+        let entered = self.refunds.last().copied().unwrap_or_default();
+        self.refund = entered.saturating_add(interpreter.gas.refunded());
+        let Some(begun) = self.begun.take() else { return Ok(()) };
+        self.count += 1;
+        let status = status(interpreter);
+        let failed = status.is_some_and(InstructionResult::is_halt);
+        let address = interpreter.input.target_address();
+        let touched = self.note_storage(address, &begun.step, interpreter, failed);
+        sink.take(&Step {
+            pc: begun.pc,
+            op: op_name(begun.step.op),
+            gas: begun.gas,
+            gas_cost: self.cost(&begun, interpreter, failed),
+            depth: interpreter.input.depth() + 1,
+            error: status.filter(|_| failed).and_then(|status| wording(status, Some(&begun.step), 0)),
+            refund: u64::try_from(self.refund).unwrap_or(0),
+            stack: (!self.options.no_stack).then_some(&self.stack),
+            memory: self.options.memory.then_some(&self.memory),
+            return_data: self.options.return_data.then_some(&self.return_data),
+            storage: if touched { self.storage.get(&address) } else { None },
+        })
+    }
+
+    fn cost(&self, begun: &Begun, interpreter: &mut Interpreter, failed: bool) -> u64 {
+        let charged = begun.gas.saturating_sub(interpreter.gas.remaining());
+        if failed {
+            return charged.max(u64::from(self.prices[usize::from(begun.step.op)]));
+        }
+        match interpreter.bytecode.action() {
+            // A creation passes gas on besides what it costs; a call counts that as its cost.
+            Some(InterpreterAction::NewFrame(FrameInput::Create(inputs))) => {
+                charged.saturating_sub(inputs.gas_limit())
+            }
+            _ => charged,
+        }
+    }
+
+    /// Keeps the slot that the instruction names; whether it names one.
+    fn note_storage(
+        &mut self,
+        address: Address,
+        step: &LastStep,
+        interpreter: &Interpreter,
+        failed: bool,
+    ) -> bool {
+        let value = match step.op {
+            _ if self.options.no_storage => return false,
+            opcode::SSTORE => step.top[1],
+            opcode::SLOAD if !failed => interpreter.stack.data().last().copied().unwrap_or_default(),
+            _ => return false,
+        };
+        self.storage.entry(address).or_default().insert(step.top[0], value);
+        true
+    }
+}
+
+/// How the instruction just executed ended its frame, if it did.
+pub(super) fn status(interpreter: &mut Interpreter) -> Option<InstructionResult> {
+    match interpreter.bytecode.action() {
+        Some(InterpreterAction::Return(result)) => Some(result.result),
+        Some(InterpreterAction::NewFrame(_)) | None => None,
+    }
+}
+
+/// What the authorizations of a transaction gave back before its own call (EIP-7702): a part of what each costs, for
+/// every one that was taken and whose authority was there.
+fn authorization_refund(context: &mut MachineContext<'_>) -> i64 {
+    let signed = context.tx().authorization_list().filter_map(AuthorizationTr::authority);
+    let authorities: BTreeSet<Address> = signed.collect();
+    let sender = context.tx().caller;
+    let mut refund = 0_i64;
+    for authority in authorities {
+        let Some(now) = context.journal_ref().evm_state().get(&authority).map(|one| one.info.nonce) else {
+            continue;
+        };
+        // A failed read shows itself when the account is used.
+        let before = context.db_mut().info(authority).ok().flatten().map(|info| info.nonce);
+        let own = u64::from(authority == sender);
+        let taken = now.saturating_sub(before.unwrap_or(0)).saturating_sub(own);
+        let refunded = taken.saturating_sub(u64::from(before.is_none()));
+        refund = refund.saturating_add_unsigned(refunded.saturating_mul(AUTHORIZATION_REFUND));
+    }
+    refund
+}
+
+impl<'a> Inspector<MachineContext<'a>> for StepRecorder {
+    fn step(&mut self, interpreter: &mut Interpreter, _: &mut MachineContext<'a>) {
+        self.begun = None;
+        if self.is_done() {
+            return;
+        }
+        self.begun = Some(Begun {
+            pc: interpreter.bytecode.pc(),
+            gas: interpreter.gas.remaining(),
+            step: LastStep::new(interpreter),
+        });
+        if !self.options.no_stack {
+            self.stack.clear();
+            self.stack.extend_from_slice(interpreter.stack.data());
+        }
+        if self.options.memory {
+            self.memory.clear();
+            self.memory.extend_from_slice(&interpreter.memory.context_memory());
+        }
+        if self.options.return_data {
+            self.return_data = interpreter.return_data.buffer().clone();
+        }
+    }
+
+    fn call(&mut self, context: &mut MachineContext<'a>, _: &mut CallInputs) -> Option<CallOutcome> {
+        if self.refunds.is_empty() {
+            self.refund = authorization_refund(context);
+        }
+        self.refunds.push(self.refund);
+        None
+    }
+
+    fn call_end(&mut self, _: &mut MachineContext<'a>, _: &CallInputs, _: &mut CallOutcome) {
+        self.refunds.pop();
+    }
+
+    fn create(&mut self, _: &mut MachineContext<'a>, _: &mut CreateInputs) -> Option<CreateOutcome> {
+        self.refunds.push(self.refund);
+        None
+    }
+
+    fn create_end(&mut self, _: &mut MachineContext<'a>, _: &CreateInputs, _: &mut CreateOutcome) {
+        self.refunds.pop();
+    }
+}

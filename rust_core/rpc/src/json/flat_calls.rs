@@ -1,0 +1,104 @@
+//! Calls of a transaction in a flat list, as Parity shows them and geth after it.
+
+use foreseal_evm::{Frame, FrameKind};
+
+use super::{
+    Object,
+    trace::{Place, kind_name},
+};
+use crate::params::FlatOptions;
+
+/// Parity shows no call of a precompiled contract.
+pub fn is_precompile_call(frame: &Frame) -> bool {
+    frame.precompile && frame.depth > 0 && matches!(frame.kind, FrameKind::Call | FrameKind::StaticCall)
+}
+
+/// Where a call is among the calls of its transaction, and where that is.
+#[derive(Clone, Copy, Debug)]
+pub struct FlatPlace<'a> {
+    /// Its index among its caller's calls, after those of all above it.
+    pub path: &'a [usize],
+    pub callees: usize,
+    pub place: Place,
+}
+
+/// One call of the flat list.
+pub fn write_flat_call(out: &mut Vec<u8>, frame: &Frame, options: FlatOptions, at: FlatPlace<'_>) {
+    let mut object = Object::open(out);
+    write_action(object.name("action"), frame);
+    object
+        .nullable_data("blockHash", at.place.block_hash)
+        .json("blockNumber", &at.place.block_number.to_string());
+    if let Some(error) = &frame.error {
+        object.text("error", if options.parity_errors { parity_error(error) } else { error });
+    }
+    if frame.kind != FrameKind::SelfDestruct && (frame.error.is_none() || frame.reverted) {
+        write_result(object.name("result"), frame);
+    }
+    let kind = match frame.kind {
+        FrameKind::Create | FrameKind::Create2 => "\"create\"",
+        FrameKind::SelfDestruct => "\"suicide\"",
+        FrameKind::Call | FrameKind::StaticCall | FrameKind::DelegateCall | FrameKind::CallCode => "\"call\"",
+    };
+    object
+        .json("subtraces", &at.callees.to_string())
+        .list("traceAddress", at.path, |out, index| out.extend_from_slice(index.to_string().as_bytes()))
+        .nullable_data("transactionHash", at.place.hash)
+        .json("transactionPosition", &at.place.index.to_string())
+        .json("type", kind)
+        .close();
+}
+
+fn write_action(out: &mut Vec<u8>, frame: &Frame) {
+    let mut object = Object::open(out);
+    let value = frame.value.unwrap_or_default();
+    let name = format!("\"{}\"", kind_name(frame.kind).to_lowercase());
+    match frame.kind {
+        FrameKind::SelfDestruct => object
+            .data("address", frame.from)
+            .quantity("balance", value)
+            .optional_data("refundAddress", frame.to),
+        FrameKind::Create | FrameKind::Create2 => object
+            .json("creationMethod", &name)
+            .data("from", frame.from)
+            .quantity("gas", frame.gas)
+            .data("init", &frame.input)
+            .quantity("value", value),
+        FrameKind::Call | FrameKind::StaticCall | FrameKind::DelegateCall | FrameKind::CallCode => object
+            .json("callType", &name)
+            .data("from", frame.from)
+            .quantity("gas", frame.gas)
+            .data("input", &frame.input)
+            .optional_data("to", frame.to)
+            .quantity("value", value),
+    };
+    object.close();
+}
+
+fn write_result(out: &mut Vec<u8>, frame: &Frame) {
+    let mut object = Object::open(out);
+    match frame.kind {
+        FrameKind::Create | FrameKind::Create2 => object
+            .optional_data("address", frame.to)
+            .data("code", &frame.output)
+            .quantity("gasUsed", frame.gas_used),
+        _ => object.quantity("gasUsed", frame.gas_used).data("output", &frame.output),
+    };
+    object.close();
+}
+
+/// Parity's words for a failure, where it has some.
+fn parity_error(error: &str) -> &str {
+    match error {
+        "contract creation code storage out of gas" | "out of gas" | "gas uint64 overflow" => "Out of gas",
+        "invalid jump destination" => "Bad jump destination",
+        "execution reverted" => "Reverted",
+        "return data out of bounds" => "Out of bounds",
+        "stack limit reached 1024 (1023)" => "Out of stack",
+        "precompiled failed" => "Built-in failed",
+        _ if error.starts_with("out of gas:") || error.starts_with("max code size exceeded") => "Out of gas",
+        _ if error.starts_with("invalid opcode:") => "Bad instruction",
+        _ if error.starts_with("stack underflow") => "Stack underflow",
+        other => other,
+    }
+}
