@@ -22,12 +22,7 @@ OTHERWISE = {
 FORM_ONLY = "speconly: client response is only checked for schema validity"
 
 # Methods with samples that are not served yet. One that begins to answer must leave this list.
-MISSING = {
-    "debug_traceBlockByHash",
-    "debug_traceBlockByNumber",
-    "debug_traceTransaction",
-    "eth_simulateV1",
-}
+MISSING = {"eth_simulateV1"}
 
 
 class Exchange(NamedTuple):
