@@ -60,6 +60,7 @@ def test_every_variable_is_read() -> None:
             "FORESEAL_MAX_WAIT": "8s",
             "FORESEAL_MAX_LOGS": "5",
             "FORESEAL_MAX_LOG_TIME": "6s",
+            "FORESEAL_MAX_FILTERS": "9",
             "FORESEAL_MAX_CALL_GAS": "7",
             "FORESEAL_MAX_CALL_TIME": "8s",
             "FORESEAL_MAX_SIMULATE_GAS": "10",
@@ -87,6 +88,7 @@ def test_every_variable_is_read() -> None:
         "limits": {
             "logs": 5,
             "log_time": 6000,
+            "filters": 9,
             "call_gas": 7,
             "call_time": 8000,
             "simulate_gas": 10,

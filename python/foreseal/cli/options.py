@@ -97,6 +97,7 @@ limit_options = stacked(
     click.option("--max-wait", type=DURATION, help="Longest time that the body of a request may take to come."),
     click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
     click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
+    click.option("--max-filters", type=click.IntRange(min=1), metavar="N", help="Most filters at once."),
     click.option("--max-call-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_call."),
     click.option("--max-call-time", type=DURATION, help="Longest time of one eth_call or trace."),
     click.option(

@@ -43,6 +43,8 @@ class CoreLimits:
     """Most logs in the answer of one eth_getLogs, unless the range is a single block."""
     log_time: int | None = None
     """Milliseconds it may take, unless the range is a single block."""
+    filters: int | None = None
+    """Most filters that clients keep at once."""
     call_gas: int | None = None
     """Most gas of one eth_call or estimate."""
     call_time: int | None = None
@@ -217,6 +219,7 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_MAX_WAIT": parse_duration,
     "FORESEAL_MAX_LOGS": _whole,
     "FORESEAL_MAX_LOG_TIME": parse_duration,
+    "FORESEAL_MAX_FILTERS": _whole,
     "FORESEAL_MAX_CALL_GAS": _whole,
     "FORESEAL_MAX_CALL_TIME": parse_duration,
     "FORESEAL_MAX_SIMULATE_GAS": _whole,

@@ -10,7 +10,9 @@ use foreseal_state::{StateError, StateReader};
 use foreseal_types::Account;
 
 use crate::{
-    DropReason, Dropped, Fees, PoolConfig, PoolError, PooledTransaction, Status, Submission, Waiting,
+    DropReason, Dropped, Fees, KEPT_ARRIVALS, PoolConfig, PoolError, PooledTransaction, Status, Submission,
+    Waiting,
+    arrivals::Arrivals,
     departed::Departed,
     eviction::Tails,
     order::Order,
@@ -33,6 +35,7 @@ pub(crate) struct Contents {
     pub(crate) bytes: usize,
     pub(crate) runnable: usize,
     arrivals: u64,
+    pub(crate) arrived: Arrivals,
 }
 
 impl Contents {
@@ -48,6 +51,7 @@ impl Contents {
             bytes: 0,
             runnable: 0,
             arrivals: 0,
+            arrived: Arrivals::new(KEPT_ARRIVALS),
         }
     }
 
@@ -66,6 +70,7 @@ impl Contents {
         self.arrivals += 1;
         self.bytes += transaction.size();
         let (sender, hash) = (transaction.sender(), transaction.hash());
+        self.arrived.push(hash);
         self.by_hash.insert(hash, transaction.clone());
         self.senders.entry(sender).or_insert_with(|| SenderQueue::new(account));
         let replaced = self.edit(sender, |queue| queue.insert(transaction))?;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod admission;
+mod arrivals;
 mod best;
 mod config;
 mod contents;
@@ -18,6 +19,7 @@ mod submission;
 mod transaction;
 
 pub use admission::{Added, Admission, PendingHead};
+pub use arrivals::{Arrived, KEPT_ARRIVALS};
 pub use best::Best;
 pub use config::PoolConfig;
 pub use error::PoolError;

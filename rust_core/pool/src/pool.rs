@@ -9,8 +9,8 @@ use foreseal_types::{ChainSpec, StateDiff, Transaction};
 use parking_lot::Mutex;
 
 use crate::{
-    Added, Admission, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PooledTransaction,
-    Rules, Status, Submission, admission::Origin, contents::Contents, queue::SenderQueue,
+    Added, Admission, Arrived, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError,
+    PooledTransaction, Rules, Status, Submission, admission::Origin, contents::Contents, queue::SenderQueue,
 };
 
 /// How many senders are updated before the lock is given to others for a moment.
@@ -195,9 +195,24 @@ impl Pool {
 
     /// Makes the pool again what it was when the snapshot was taken. The pending state must be what it was then, too.
     pub fn reset(&self, snapshot: &PoolSnapshot) {
-        let before = std::mem::replace(&mut *self.contents.lock(), snapshot.0.clone());
+        let mut restored = snapshot.0.clone();
+        let mut contents = self.contents.lock();
+        // Whoever reads arrivals has seen those since.
+        std::mem::swap(&mut restored.arrived, &mut contents.arrived);
+        let before = std::mem::replace(&mut *contents, restored);
+        drop(contents);
         // Freed outside of the lock.
         drop(before);
+    }
+
+    /// Number that the next transaction to enter will have among all that ever did.
+    pub fn next_arrival(&self) -> u64 {
+        self.contents.lock().arrived.next()
+    }
+
+    /// At most `most` transactions in the order in which they entered, from number `from` on, whatever became of them.
+    pub fn arrivals(&self, from: u64, most: usize) -> Arrived {
+        self.contents.lock().arrived.since(from, most)
     }
 
     /// The sender's next nonce: after the highest consecutive pooled one, not below `state_nonce`.

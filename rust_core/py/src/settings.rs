@@ -91,6 +91,7 @@ struct PyLimits {
     logs: Option<u64>,
     /// Milliseconds.
     log_time: Option<u64>,
+    filters: Option<u64>,
     call_gas: Option<u64>,
     /// Milliseconds.
     call_time: Option<u64>,
@@ -173,6 +174,7 @@ impl PySettings {
         Limits {
             logs: self.limits.logs.unwrap_or(default.logs),
             log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
+            filters: self.limits.filters.unwrap_or(default.filters),
             call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
             call_time: self.limits.call_time.map_or(default.call_time, Duration::from_millis),
             simulate_gas: self.limits.simulate_gas.unwrap_or(default.simulate_gas),

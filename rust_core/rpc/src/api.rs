@@ -6,12 +6,14 @@ use std::{
     time::Duration,
 };
 
+use alloy_primitives::B256;
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Node, View};
 use foreseal_types::mutant;
 
 use crate::{
     Error, Method, RpcError, Wait,
+    filters::Filters,
     params::Params,
     table::{self, Run},
 };
@@ -23,6 +25,8 @@ pub struct Limits {
     pub logs: u64,
     /// Time for it, unless the range is a single block.
     pub log_time: Duration,
+    /// Filters that exist at once.
+    pub filters: u64,
     /// Gas of one `eth_call` or estimate.
     pub call_gas: u64,
     /// Time for one `eth_call`, estimate or trace.
@@ -50,6 +54,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             logs: 10_000,
+            filters: 1_000,
             log_time: Duration::from_secs(5),
             call_gas: 400_000_000,
             call_time: Duration::from_secs(5),
@@ -68,6 +73,7 @@ pub struct Context<'a> {
     pub(crate) node: &'a Node,
     view: Option<&'a Arc<View>>,
     pub(crate) limits: &'a Limits,
+    pub(crate) filters: &'a Filters,
 }
 
 impl<'a> Context<'a> {
@@ -95,12 +101,13 @@ pub enum Reply {
 pub struct Api {
     node: Arc<Node>,
     limits: Limits,
+    filters: Filters,
 }
 
 impl Api {
     /// Answers for `node` within `limits`.
     pub fn new(node: Arc<Node>, limits: Limits) -> Self {
-        Self { node, limits }
+        Self { node, limits, filters: Filters::new(B256::new(rand::random())) }
     }
 
     /// The node.
@@ -138,7 +145,7 @@ impl Api {
     ) -> Result<Reply, RpcError> {
         let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
         let view = newest.as_ref().or(view);
-        let context = Context { node: &self.node, view, limits: &self.limits };
+        let context = Context { node: &self.node, view, limits: &self.limits, filters: &self.filters };
         let reply = guarded(method.name, || {
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {

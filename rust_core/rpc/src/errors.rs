@@ -31,6 +31,15 @@ pub enum Error {
     Range(RangeError),
     LogLimit(LogLimit),
     Limit(Limit),
+    FilterNotFound,
+    TooManyFilters {
+        max: u64,
+    },
+    /// So many transactions entered the pool since a filter was asked that `missed` of them are forgotten.
+    ArrivalsMissed {
+        missed: u64,
+        max: u64,
+    },
     /// What a reader of logs has seen is not on the chain, and what became of it is not kept. It can begin again at block
     /// `from`, up to which nothing has changed.
     LogsGone {
@@ -188,6 +197,13 @@ impl From<Error> for RpcError {
                 let message = format!("a request may ask for at most {max} {name}");
                 Self { data: Some(data), ..Self::new(LIMIT, message) }
             }
+            Error::FilterNotFound => Self::new(SERVER, "filter not found"),
+            Error::TooManyFilters { max } => Self::limit("another filter would be", "filters", max),
+            Error::ArrivalsMissed { missed, max } => Self::limit(
+                &format!("{missed} pending transactions were missed: the pool remembers no"),
+                "arrivals",
+                max,
+            ),
             Error::LogsGone { from } => Self::logs_gone(from),
             Error::CallReverted(output) => Self::reverted(REVERTED, revert::message(&output), &output),
             Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),

@@ -9,6 +9,7 @@ mod config;
 mod discover;
 mod errors;
 mod fees;
+mod filters;
 mod json;
 mod logs;
 mod params;

@@ -3,9 +3,9 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
-    Context, Error, Reply, block_parts, blocks, calls, chain, config, discover, fees, logs, params::Params,
-    proofs, raw, send_sync, simulate, state, storage_values, submit, traces, transaction_status,
-    transactions, txpool,
+    Context, Error, Reply, block_parts, blocks, calls, chain, config, discover, fees, filters, logs,
+    params::Params, proofs, raw, send_sync, simulate, state, storage_values, submit, traces,
+    transaction_status, transactions, txpool,
 };
 
 #[cfg(test)]
@@ -68,6 +68,7 @@ const FAMILIES: &[&[Method]] = &[
     config::METHODS,
     discover::METHODS,
     fees::METHODS,
+    filters::METHODS,
     logs::METHODS,
     proofs::METHODS,
     raw::METHODS,

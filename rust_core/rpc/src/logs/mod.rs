@@ -16,10 +16,13 @@ use crate::{
     params::{BlockSelection, Filter, LogQuery, Params, Reason, Tag},
 };
 
-use answer::{Answer, Stop};
-use cursor::{Cursor, Seen};
-use pages::{Upto, read_on};
+use answer::Stop;
+use cursor::Seen;
 use range::{Range, number};
+
+pub use answer::Answer;
+pub use cursor::Cursor;
+pub use pages::{Upto, read_on, seen_at};
 
 pub const METHODS: &[Method] = &[
     Method::threaded("eth_getLogs", &[Argument::required("filter", Kind::Filter)], get_logs),
@@ -30,7 +33,12 @@ pub const METHODS: &[Method] = &[
 const PAGE: u64 = 1000;
 
 fn get_logs(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let Filter { blocks, addresses, topics } = params.required()?;
+    answer_filter(context, params.required()?)
+}
+
+/// All logs that a filter names, as `eth_getLogs` answers them.
+pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, Error> {
+    let Filter { blocks, addresses, topics } = filter;
     let (view, filter) = (context.view()?, LogFilter::new(addresses, topics));
     match blocks {
         BlockSelection::Hash(hash) => {
@@ -92,7 +100,7 @@ fn get_page(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 }
 
 /// The first block of a query that is read page by page; it may lie ahead of the chain.
-fn first(view: &View, from: Tag, to: Tag) -> Result<u64, RangeError> {
+pub fn first(view: &View, from: Tag, to: Tag) -> Result<u64, RangeError> {
     let (first, last) = (number(view, from), number(view, to));
     let ahead = matches!(from, Tag::Number(_)) && !matches!(to, Tag::Number(_));
     if first <= last || ahead { Ok(first) } else { Err(RangeError::Reversed) }

@@ -14,7 +14,7 @@ pub struct Upto(pub Tag);
 
 impl Upto {
     /// The last block that can be shown now. A number reaches sealed blocks only, and may lie ahead of them.
-    fn last(self, view: &View) -> u64 {
+    pub fn last(self, view: &View) -> u64 {
         match self.0 {
             Tag::Number(last) => last.min(view.latest().number()),
             tag => number(view, tag),
@@ -82,7 +82,7 @@ fn undo(
 
 /// The last block of which something is in front of `position`. A block being built of which nothing is, is not pinned:
 /// it has promised nothing.
-fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<Seen>, Error> {
+pub fn seen_at(view: &View, position: LogPosition, from: u64) -> Result<Option<Seen>, Error> {
     let LogPosition { mut block, mut index } = position;
     loop {
         if index == 0 {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Bench, data, settings};
 use crate::Limits;
 
-fn developing(wallets: u64, limits: Limits) -> Bench {
+pub fn developing(wallets: u64, limits: Limits) -> Bench {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(wallets);
     let settings = foreseal_node::Settings {

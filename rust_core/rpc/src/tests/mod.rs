@@ -5,6 +5,7 @@ mod asked;
 mod blocks;
 mod calls;
 mod fees;
+mod filters;
 mod geth_traces;
 mod log_pages;
 mod logs;

@@ -1,0 +1,118 @@
+//! What is new for a filter.
+
+use alloy_primitives::B256;
+use foreseal_node::View;
+use foreseal_pool::{KEPT_ARRIVALS, Pool};
+use foreseal_state::BlockHashes;
+use foreseal_types::{LogFilter, LogPosition};
+
+use crate::{
+    Context, Error,
+    json::{write_data, write_list},
+    logs::{Answer, Cursor, Upto, read_on, seen_at},
+    params::{BlockSelection, Filter},
+};
+
+/// The last sealed block that a filter gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    number: u64,
+    hash: B256,
+    /// Number of the finalized block then.
+    finalized: u64,
+}
+
+impl Seen {
+    /// Everything up to now.
+    pub fn now(view: &View) -> Self {
+        let latest = view.latest();
+        Self { number: latest.number(), hash: latest.block.hash, finalized: view.finalized() }
+    }
+}
+
+/// Where a filter for logs begins that is made now: behind all that there is.
+pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<Cursor, Error> {
+    let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
+    let mut cursor = Cursor::new(&wanted, from, view.finalized());
+    if let BlockSelection::Range { to, .. } = filter.blocks {
+        let last = Upto(to).last(view);
+        if from <= last {
+            cursor.set_seen(seen_at(view, LogPosition::block(last + 1), from)?);
+        }
+    }
+    Ok(cursor)
+}
+
+/// Logs since the last call, those that left the chain first.
+pub fn logs(context: &Context<'_>, filter: &Filter, cursor: &mut Cursor) -> Result<Vec<u8>, Error> {
+    let view = context.newest_view()?;
+    let mut answer = Answer::within(context.limits.logs.max(1), context.limits.log_time);
+    // The logs of one block by its hash never change.
+    if let BlockSelection::Range { to, .. } = filter.blocks {
+        let wanted = LogFilter::new(filter.addresses.clone(), filter.topics.clone());
+        match read_on(&view, &wanted, Upto(to), cursor, &mut answer) {
+            Ok(_) => {}
+            Err(error @ Error::LogsGone { from }) => {
+                // Said once; then it goes on from there.
+                *cursor = Cursor::new(&wanted, from, view.finalized());
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(answer.into_json())
+}
+
+/// Hashes of the blocks sealed since the last call; after a reorganisation, from where the chains part.
+pub fn blocks(context: &Context<'_>, seen: &mut Seen) -> Result<Vec<u8>, Error> {
+    let view = context.newest_view()?;
+    let latest = view.latest().number();
+    let from = common(&view, *seen)?.saturating_add(1);
+    let last = latest.min(from.saturating_add(context.limits.logs.max(1) - 1));
+    let mut hashes = Vec::new();
+    for number in from..=last {
+        let Some(hash) = view.block_hash(number)? else { break };
+        *seen = Seen { number, hash, finalized: view.finalized() };
+        hashes.push(hash);
+    }
+    if hashes.is_empty() {
+        // Blocks may have left without others in their place.
+        let number = from.saturating_sub(1).min(latest);
+        if let Some(hash) = view.block_hash(number)? {
+            *seen = Seen { number, hash, finalized: view.finalized() };
+        }
+    }
+    Ok(list(&hashes))
+}
+
+/// The last block up to `seen` that is still on the chain.
+fn common(view: &View, seen: Seen) -> Result<u64, Error> {
+    let Seen { mut number, mut hash, finalized } = seen;
+    while view.block_hash(number)? != Some(hash) {
+        let Some((block, _)) = view.undone().find(number, &hash) else {
+            return Ok(finalized.min(view.finalized()));
+        };
+        (number, hash) = (number.saturating_sub(1), block.parent());
+    }
+    Ok(number)
+}
+
+/// Hashes of the transactions that entered the pool since the last call.
+pub fn transactions(context: &Context<'_>, next: &mut u64) -> Result<Vec<u8>, Error> {
+    let pool: &Pool = context.node.pool();
+    let most = usize::try_from(context.limits.logs.max(1)).unwrap_or(usize::MAX);
+    let arrived = pool.arrivals(*next, most);
+    if arrived.missed > 0 {
+        // Said once; then it goes on with the oldest that is remembered.
+        *next = next.saturating_add(arrived.missed);
+        return Err(Error::ArrivalsMissed { missed: arrived.missed, max: KEPT_ARRIVALS as u64 });
+    }
+    *next = arrived.next;
+    Ok(list(&arrived.hashes))
+}
+
+fn list(hashes: &[B256]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(70 * hashes.len() + 2);
+    write_list(&mut out, hashes, |out, hash| write_data(out, hash.as_slice()));
+    out
+}
