@@ -99,7 +99,7 @@ def test_rollback_inside_a_test(shop: Shop, foreseal: Chain, buyer: str) -> None
     assert shop.paid("tea") == 0
 
 
-def test_the_asynchronous_client(shop: Shop, foreseal_async_w3: AsyncWeb3[object], buyer: str) -> None:
+def test_the_asynchronous_client(shop: Shop, foreseal_async_w3: AsyncWeb3, buyer: str) -> None:
     import asyncio
 
     async def balance() -> int:

@@ -4,7 +4,7 @@ Override `foreseal_settings` (scope "session") to shape the chain. `foreseal` is
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -53,7 +53,7 @@ def foreseal_w3(foreseal: "Chain") -> "Web3":
 
 
 @pytest.fixture
-def foreseal_async_w3(foreseal: "Chain") -> "AsyncWeb3[object]":
+def foreseal_async_w3(foreseal: "Chain") -> "AsyncWeb3[Any]":
     """A `web3.AsyncWeb3` on the chain, as `foreseal_w3`."""
     from foreseal.testing.web3 import connect_async
 
