@@ -112,7 +112,7 @@ def test_errors_are_those_of_the_method(chain: Chain) -> None:
     assert raised.value.code in (-32602, -32000)
     assert chain.request("nothing", [])["error"]["code"] == -32601
     assert chain.request("eth_chainId", None) == {"jsonrpc": "2.0", "id": 1, "result": "0x7a69"}
-    with pytest.raises(TypeError, match="object cannot be a JSON-RPC parameter"):
+    with pytest.raises(TypeError, match="not JSON serializable"):
         chain.rpc("eth_getBalance", object())
 
 

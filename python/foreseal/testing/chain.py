@@ -49,7 +49,7 @@ class ChainSettings:
         }
         if self.genesis is not None:
             chain = {"kind": "file", "path": str(self.genesis)}
-        given = {"datadir": str(datadir), "chain": chain, "log": "off", "development": True}
+        given = {"datadir": str(datadir), "chain": chain, "block_time": 1000, "log": "off", "development": True}
         return orjson.dumps(given)
 
 
@@ -64,6 +64,8 @@ class Chain:
     def __init__(self, settings: ChainSettings | None = None) -> None:
         """Open a chain of its genesis block. Raises `NodeError`."""
         self.settings = settings or ChainSettings()
+        self.automine = self.settings.automine
+        """Whether a transaction that is sent is sealed at once; may be set at any time."""
         derived = _core.derive_accounts(self.settings.mnemonic, self.settings.accounts)
         self.accounts = tuple(TestAccount(address, key) for address, key in derived)
         """The funded accounts."""
@@ -72,7 +74,6 @@ class Chain:
         try:
             core = self.settings.for_core(Path(self._folder.name))
             self._node = _core.SteppedNode(core, self.settings.time)
-            self.automine = self.settings.automine
         except BaseException:
             self._folder.cleanup()
             raise
@@ -92,13 +93,13 @@ class Chain:
 
     def rpc(self, method: str, *params: Any) -> Any:
         """The result of a JSON-RPC call. Raises `RpcError`, whose `data` is JSON bytes."""
-        return orjson.loads(self.call(method, orjson.dumps(params, default=_plain)))
+        return orjson.loads(self.call(method, orjson.dumps(params, _plain, orjson.OPT_PASSTHROUGH_DATACLASS)))
 
     def call(self, method: str, params: bytes) -> bytes:
         """The result of a JSON-RPC call, both as JSON bytes. Raises `RpcError`."""
         answer = self._node.call(method, params)
-        if self._automine and method in _SUBMISSIONS:
-            self._node.step()
+        if self.automine and method in _SUBMISSIONS:
+            self._node.seal()
         return answer
 
     def request(self, method: str, params: Any) -> dict[str, Any]:
@@ -110,16 +111,6 @@ class Chain:
             if error.data is not None:
                 failure["data"] = orjson.loads(error.data)
             return {"jsonrpc": "2.0", "id": 1, "error": failure}
-
-    @property
-    def automine(self) -> bool:
-        """Whether a transaction that is sent is sealed at once; may be set at any time."""
-        return self._automine
-
-    @automine.setter
-    def automine(self, automine: bool) -> None:
-        self._node.set_automine(automine)
-        self._automine = automine
 
     @property
     def time(self) -> int:

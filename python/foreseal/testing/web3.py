@@ -68,7 +68,7 @@ def connect_async(chain: Chain) -> "AsyncWeb3[Any]":
 def _prepare(w3: Any, chain: Chain) -> None:
     if chain.accounts:
         keys = [account.key for account in chain.accounts]
-        w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(keys), layer=0)
+        w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(keys), "foreseal accounts", layer=0)
         w3.eth.default_account = Web3.to_checksum_address(chain.accounts[0].address)
 
 

@@ -53,13 +53,7 @@ impl PySteppedNode {
         Ok(PyBytes::new(py, &answer.map_err(rpc_error)?))
     }
 
-    /// Whether a step that holds something is sealed at once. Raises NodeError, as all below.
-    fn set_automine(&self, py: Python<'_>, automine: bool) -> PyResult<()> {
-        let mining = if automine { Mining::Automatic } else { Mining::Manual };
-        self.control(py, |writer| writer.set_mining(mining))
-    }
-
-    /// Pre-confirms what the pool has.
+    /// Pre-confirms what the pool has. Raises NodeError, as all below.
     fn step(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| {
             let mut producer = self.producer.lock();
@@ -67,6 +61,16 @@ impl PySteppedNode {
             producer.tick(self.now, &mut || true).map_err(NodeError::from)?;
             Ok::<_, CoreError>(())
         })?)
+    }
+
+    /// Seals the block being built with what the pool has, unless it has no transactions; the clock moves as for `mine`.
+    fn seal(&self, py: Python<'_>) -> PyResult<()> {
+        self.step(py)?;
+        let view = self.api.node().view();
+        if view.is_some_and(|view| !view.pending().block.transactions.is_empty()) {
+            self.mine(py, 1)?;
+        }
+        Ok(())
     }
 
     /// Seals `blocks` blocks, the first with what the pool has; the clock moves to the timestamp of the last.
