@@ -43,8 +43,6 @@ DIFFERENCES = {
     "test_eth_sign_transaction_ens_names": ENS,
     "test_solidity_keccak_ens": ENS,
     "test_gas_price_from_strategy_bypassed_for_dynamic_fee_txn": SIGNER,
-    "test_eth_modify_transaction_legacy": SIGNER,
-    "test_eth_modify_transaction": SIGNER,
 }
 
 # Tests that pass or fail by when the next step comes.
@@ -52,6 +50,8 @@ RACES = {
     "test_eth_call_old_contract_state": SEALED,
     "test_sign_authorization_send_raw_and_send_set_code_transactions": SEALED,
     "test_eth_get_transaction_receipt_unmined": PRECONFIRMED,
+    "test_eth_modify_transaction": PRECONFIRMED,
+    "test_eth_modify_transaction_legacy": PRECONFIRMED,
     "test_eth_replace_transaction": PRECONFIRMED,
     "test_eth_replace_transaction_gas_price_defaulting_minimum": PRECONFIRMED,
     "test_eth_replace_transaction_gas_price_defaulting_strategy_higher": PRECONFIRMED,

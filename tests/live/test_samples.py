@@ -21,9 +21,6 @@ OTHERWISE = {
 # In a sample that says so the recorded answer stands for its form alone.
 FORM_ONLY = "speconly: client response is only checked for schema validity"
 
-# Methods with samples that are not served yet. One that begins to answer must leave this list.
-MISSING = {"eth_simulateV1"}
-
 
 class Exchange(NamedTuple):
     """A request as it was sent, and what came back."""
@@ -34,9 +31,9 @@ class Exchange(NamedTuple):
 
 
 def exchanges() -> Iterator[Exchange]:
-    """Those of the methods that are served, `OTHERWISE` left out."""
+    """All of them, `OTHERWISE` left out."""
     folder = shared("execution-apis")
-    for method in sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name not in MISSING):
+    for method in sorted(path.name for path in folder.iterdir() if path.is_dir()):
         for path in sorted((folder / method).glob("*.io")):
             text = path.read_text()
             if path.name in OTHERWISE or FORM_ONLY in text:
@@ -74,14 +71,8 @@ def test_every_exchange_is_answered_as_recorded(serving: LiveNode) -> None:
         assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
         assert without_message(answer.json()) == without_message(exchange.response), exchange.file
     methods = {exchange.file.partition("/")[0] for exchange in found}
-    print(f"\n{len(found)} exchanges of {len(methods)} methods answered as recorded, {len(MISSING)} not served yet")
+    print(f"\n{len(found)} exchanges of {len(methods)} methods answered as recorded")
     assert len(found) >= 19
-
-
-@pytest.mark.parametrize("method", sorted(MISSING))
-def test_what_is_listed_as_missing_is_missing(serving: LiveNode, method: str) -> None:
-    answer = serving.rpc.envelope(method)
-    assert answer["error"]["code"] == -32601, f"{method} is served: take it off the list"
 
 
 def test_a_batch_answers_them_alike(serving: LiveNode) -> None:
