@@ -54,6 +54,8 @@ pub enum StoreError {
     OutsideProofWindow { number: u64, oldest: u64 },
     #[error("store is damaged: {0}")]
     LogIndex(String),
+    #[error("store is damaged: {0}")]
+    State(String),
     #[error("store: {0}")]
     Lmdb(String),
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_types::{Account, Block, Receipt, Transaction};
+use alloy_primitives::{B256, Bytes};
+use foreseal_types::{Block, Receipt, Transaction};
 
 use crate::{BlockRecord, Progress, Store, StoreError, StoredLog, StoredStep, snapshot::Snapshot};
 
@@ -11,6 +11,8 @@ use crate::{BlockRecord, Progress, Store, StoreError, StoredLog, StoredStep, sna
 ///
 /// Each method is one short transaction. Blocks written later can be read too: what is stored of a block does not
 /// change, except that proofs and steps leave their windows.
+///
+/// The states of stored blocks are read through [`StateStore`](foreseal_state::StateStore).
 #[derive(Clone, Debug)]
 pub struct Reader {
     store: Store,
@@ -119,23 +121,8 @@ impl Reader {
         self.get(|snapshot| snapshot.log(ordinal))
     }
 
-    /// The account as of block `at`: after it, before the next.
-    pub fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StoreError> {
-        self.get(|snapshot| snapshot.account(address, at))
-    }
-
-    /// A slot's value as of block `at`.
-    pub fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StoreError> {
-        self.get(|snapshot| snapshot.slot(address, slot, at))
-    }
-
-    /// Whether any slot of the account is not zero as of block `at`.
-    pub fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StoreError> {
-        self.get(|snapshot| snapshot.has_storage(address, at))
-    }
-
-    /// Code by its hash.
-    pub fn code(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
+    /// Code by its hash, as it was deployed.
+    pub fn code_bytes(&self, hash: &B256) -> Result<Option<Bytes>, StoreError> {
         self.get(|snapshot| snapshot.code(hash))
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::Bytes;
+use foreseal_state::StateChanges;
 use foreseal_types::{Block, StateDiff};
 
 use crate::{Options, Progress, StoreError, StoredStep};
@@ -15,6 +16,8 @@ pub struct SealedBlock {
     pub steps: Vec<StoredStep>,
     /// What the whole block changed, end-of-block processing included.
     pub diff: Arc<StateDiff>,
+    /// The trie nodes that differ from the parent's state: `State::changes_since`. From an empty state for genesis.
+    pub nodes: StateChanges,
     /// Sequence number of the journal's append that seals the block.
     pub journal_sequence: u64,
     /// What the writer wants to find again beside the head: [`crate::Store::note`].

@@ -12,9 +12,10 @@ use crate::{
     Head, Options, Progress, Reader, SealedBlock, StoreError,
     block::write::{Indexes, append, forget_steps},
     meta,
+    nodes::{NodeWrites, leave_window},
     open::open,
     snapshot::Snapshot,
-    state::StateWrites,
+    state::{Codes, StateWrites},
     table::Tables,
 };
 
@@ -29,6 +30,7 @@ struct Shared {
     tables: Tables,
     options: Options,
     path: PathBuf,
+    codes: Codes,
 }
 
 impl Store {
@@ -37,9 +39,9 @@ impl Store {
     /// # Errors
     /// Whatever is not the store that `options` asks for is refused and left as it is.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
-        let path = path.as_ref();
-        let (env, tables) = open(path, &options)?;
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path: path.to_owned() }) })
+        let path = path.as_ref().to_owned();
+        let (env, tables) = open(&path, &options)?;
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes: Codes::default() }) })
     }
 
     /// How far the store has come.
@@ -74,17 +76,23 @@ impl Store {
         }
         self.commit(|txn, progress| {
             let tables = self.tables();
-            let (mut indexes, mut state) = (Indexes::default(), StateWrites::default());
+            let mut indexes = Indexes::default();
+            let (mut state, mut nodes) = (StateWrites::default(), NodeWrites::default());
             for block in blocks {
                 block.check(progress, self.options())?;
                 append(txn, tables, progress, block, &mut indexes)?;
-                state.add(txn, tables, block.block.header.number, &block.diff)?;
+                let number = block.block.header.number;
+                state.add(txn, tables, number, &block.diff)?;
+                nodes.add(txn, tables, number, &block.nodes)?;
             }
             indexes.write(txn, tables)?;
             state.write(txn, tables)?;
             if let Some(newest) = blocks.last() {
                 meta::write_note(&tables.meta, txn, &newest.note)?;
             }
+            let oldest = progress.first_proved(self.options().proof_window);
+            nodes.write(txn, tables, oldest)?;
+            leave_window(txn, tables, progress, oldest)?;
             forget_steps(txn, tables, progress, self.options().step_window)
         })
     }
@@ -110,6 +118,10 @@ impl Store {
 
     pub(crate) fn tables(&self) -> &Tables {
         &self.shared.tables
+    }
+
+    pub(crate) fn codes(&self) -> &Codes {
+        &self.shared.codes
     }
 
     /// Does `work` in one read transaction.

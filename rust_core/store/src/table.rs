@@ -56,13 +56,38 @@ impl Table {
         Ok(self.database.get_greater_than(txn, key)?)
     }
 
+    /// Entries from a key on; all of them from an empty one on.
+    pub fn from<'t>(
+        &self,
+        txn: &'t RoTxn<'_>,
+        from: &[u8],
+    ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
+        let from = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
+        let bounds = (from, Bound::<&[u8]>::Unbounded);
+        Ok(self.database.range(txn, &bounds)?.map(|entry| Ok(entry?)))
+    }
+
     /// Entries whose keys begin with `prefix`.
     pub fn prefix<'t>(
         &self,
         txn: &'t RoTxn<'_>,
         prefix: &[u8],
     ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
-        Ok(self.database.prefix_iter(txn, prefix)?.map(|entry| Ok(entry?)))
+        let (from, to) = prefix_bounds(prefix);
+        let bounds = (borrowed(&from), borrowed(&to));
+        Ok(self.database.range(txn, &bounds)?.map(|entry| Ok(entry?)))
+    }
+
+    /// Removes the entries whose keys begin with `prefix`.
+    pub fn delete_prefix(&self, txn: &mut RwTxn<'_>, prefix: &[u8]) -> Result<(), StoreError> {
+        let (from, to) = prefix_bounds(prefix);
+        self.database.delete_range(txn, &(borrowed(&from), borrowed(&to)))?;
+        Ok(())
+    }
+
+    /// Removes all entries.
+    pub fn clear(&self, txn: &mut RwTxn<'_>) -> Result<(), StoreError> {
+        Ok(self.database.clear(txn)?)
     }
 
     pub fn put(&self, txn: &mut RwTxn<'_>, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
@@ -110,6 +135,22 @@ impl Table {
     pub fn damaged(&self, key: &[u8], why: &'static str) -> StoreError {
         StoreError::damaged(self.name, key, why)
     }
+}
+
+/// The bounds of the keys that begin with a prefix. LMDB knows no empty key, so an empty bound is none.
+fn prefix_bounds(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let from = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.to_vec()) };
+    let kept = prefix.iter().rposition(|byte| *byte != u8::MAX);
+    let to = kept.map_or(Bound::Unbounded, |last| {
+        let mut end = prefix[..=last].to_vec();
+        end[last] += 1;
+        Bound::Excluded(end)
+    });
+    (from, to)
+}
+
+fn borrowed(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    bound.as_ref().map(Vec::as_slice)
 }
 
 /// Names the tables once: as fields, for opening and for iteration.
@@ -170,4 +211,10 @@ tables! {
     codes,
     /// Number to the keys that the block wrote in the four tables before.
     state_changes,
+    /// Path and inverted number to node; see [`crate::nodes`].
+    account_nodes,
+    /// Account hash, path and inverted number to node.
+    storage_nodes,
+    /// Number to the places of nodes that the block wrote, for the blocks of the proof window.
+    node_changes,
 }

@@ -1,25 +1,46 @@
 //! Taking blocks back.
 
+use foreseal_state::StateChanges;
+
 use crate::{
     Head, Store, StoreError,
     block::unwind::{remember_steps, unwind_block},
-    meta,
+    meta, nodes,
     snapshot::Snapshot,
     state,
 };
+
+/// What becomes of the trie nodes.
+enum Nodes {
+    /// The versions of the blocks that go are removed; those before them are still there.
+    Removed,
+    /// They are made of the newest ones.
+    Rewound(StateChanges),
+}
 
 impl Store {
     /// Removes every block above `to` and all that they changed, in one transaction; readers of before answer
     /// [`StoreError::ViewGone`] from then on. The journal is applied up to `journal_sequence` then.
     ///
-    /// If the store has no block above `to`, only the sequence number and the note are taken.
+    /// If the store has no block above `to`, only the sequence number and the note are taken. Of blocks before `to` no
+    /// proofs can be made afterwards, if `to` left the proof window.
     pub fn unwind(&self, to: u64, journal_sequence: u64, note: &[u8]) -> Result<(), StoreError> {
+        let nodes = self.plan_nodes(to)?;
         self.commit(|txn, progress| {
             progress.journal_sequence = journal_sequence;
             let tables = self.tables();
             meta::write_note(&tables.meta, txn, note)?;
             let Some(head) = progress.head.filter(|head| head.number > to) else { return Ok(()) };
+            if let Nodes::Rewound(back) = &nodes {
+                // What was cleared has no versions that say so below it; only the lists know.
+                nodes::leave_window(txn, tables, progress, head.number)?;
+                nodes::rewind(txn, tables, to, back)?;
+                progress.proofs_from = to;
+            }
             for number in (to + 1..=head.number).rev() {
+                if matches!(nodes, Nodes::Removed) {
+                    nodes::unwind_block(txn, tables, number)?;
+                }
                 state::unwind_block(txn, tables, number)?;
                 unwind_block(txn, tables, progress, number)?;
             }
@@ -28,5 +49,15 @@ impl Store {
             progress.generation += 1;
             remember_steps(txn, tables, progress, self.options().step_window)
         })
+    }
+
+    fn plan_nodes(&self, to: u64) -> Result<Nodes, StoreError> {
+        let progress = self.progress()?;
+        match progress.head {
+            Some(head) if to < progress.proofs_from => {
+                Ok(Nodes::Rewound(nodes::nodes_back(&self.reader()?, to, head.number)?))
+            }
+            _ => Ok(Nodes::Removed),
+        }
     }
 }

@@ -4,13 +4,19 @@
 
 mod support;
 
-use std::{collections::BTreeMap, path::Path, slice::from_ref};
+use std::{collections::BTreeMap, path::Path, slice::from_ref, sync::Arc};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_state::{State, StateError, StateStore};
 use foreseal_store::{Options, Reader, Store, StoreError};
+use foreseal_trie::EMPTY_ROOT;
 use foreseal_types::{Account, StateDiff};
 use proptest::{collection::vec, prelude::*};
-use support::{Made, Maker, Size, dump::dump, sealed};
+use support::{
+    Made, Maker, Size,
+    dump::{Dump, dump},
+    sealed,
+};
 use tempfile::tempdir;
 
 #[derive(Clone, Debug, Default)]
@@ -45,12 +51,14 @@ struct Model {
     /// Blocks that were unwound.
     gone: Vec<Made>,
     generation: u64,
+    /// What an unwind has left of the proof window.
+    proofs_from: u64,
 }
 
 impl Model {
     fn new(genesis: Made) -> Self {
         let state = ModelState::default().apply(&genesis.sealed.diff);
-        Self { chain: vec![(genesis, state)], gone: Vec::new(), generation: 0 }
+        Self { chain: vec![(genesis, state)], gone: Vec::new(), generation: 0, proofs_from: 0 }
     }
 
     fn head(&self) -> &Made {
@@ -93,7 +101,42 @@ impl Model {
             assert_eq!(reader.has_storage(&address, at).unwrap(), has_storage);
         }
         for (hash, code) in &state.codes {
-            assert_eq!(reader.code(hash).unwrap().as_ref(), Some(code));
+            assert_eq!(reader.code_bytes(hash).unwrap().as_ref(), Some(code));
+            assert_eq!(reader.code(hash).unwrap().unwrap().original_bytes(), *code);
+        }
+    }
+
+    /// Proofs, changes and whole tries from the nodes of a block, as from memory.
+    fn assert_nodes(&self, reader: &Reader, made: &Made, proofs_from: u64) {
+        let number = made.number();
+        let stored = State::stored(Arc::new(reader.clone()), number, made.state.root());
+        let next = self.chain.get(usize::try_from(number).unwrap() + 1);
+        let slots: Vec<U256> = (0..30).step_by(3).map(U256::from).collect();
+        for address in (0..40).step_by(7).map(|seed| Address::left_padding_from(&[seed])) {
+            let proof = stored.prove_account(&address, &slots);
+            // Of an empty state there is nothing to prune.
+            if number < proofs_from && made.state.root() != EMPTY_ROOT {
+                let pruned = StateError::Pruned { block: number, oldest: proofs_from };
+                assert_eq!(proof.unwrap_err(), pruned);
+                continue;
+            }
+            assert_eq!(proof.unwrap(), made.state.prove_account(&address, &slots).unwrap());
+        }
+        if number < proofs_from {
+            return;
+        }
+        if let Some((next, _)) = next {
+            let applied = stored.apply(&next.sealed.diff).unwrap();
+            assert_eq!(applied.root(), next.state.root());
+            assert_eq!(applied.changes_since(&stored).unwrap(), next.sealed.nodes);
+        }
+        let accounts: Vec<_> = made.state.iter_accounts().map(Result::unwrap).collect();
+        assert!(stored.iter_accounts().map(Result::unwrap).eq(accounts.iter().copied()));
+        for account in accounts {
+            let slots = |state: &State| -> Vec<_> {
+                state.iter_slots(account.hash).unwrap().map(Result::unwrap).collect()
+            };
+            assert_eq!(slots(&stored), slots(&made.state));
         }
     }
 
@@ -106,7 +149,10 @@ impl Model {
         for (made, state) in &self.chain {
             self.assert_block(&reader, made);
             Self::assert_state(&reader, made.number(), state);
+            self.assert_nodes(&reader, made, progress.proofs_from);
         }
+        let window = self.head().number().saturating_sub(PROOF_WINDOW - 1);
+        assert_eq!(progress.proofs_from, self.proofs_from.max(window));
         let next = self.head().number() + 1;
         assert!(reader.block(next).unwrap().is_none());
         for made in &self.gone {
@@ -122,9 +168,10 @@ impl Model {
 }
 
 const STEP_WINDOW: u64 = 7;
+const PROOF_WINDOW: u64 = 4;
 
 fn options(genesis: &Made) -> Options {
-    Options { step_window: STEP_WINDOW, ..Maker::options(genesis) }
+    Options { step_window: STEP_WINDOW, proof_window: PROOF_WINDOW, ..Maker::options(genesis) }
 }
 
 #[derive(Clone, Debug)]
@@ -144,8 +191,27 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..14)
 }
 
+/// Of each node the versions of the window are kept, the one before them, and at most one more.
+fn assert_needed(dump: &Dump, proofs_from: u64) {
+    for name in ["account_nodes", "storage_nodes"] {
+        let mut versions: BTreeMap<&[u8], Vec<(u64, bool)>> = BTreeMap::new();
+        for (key, node) in &dump[name] {
+            let (place, number) = key.split_last_chunk().unwrap();
+            let version = (!u64::from_be_bytes(*number), node.is_empty());
+            versions.entry(place).or_default().push(version);
+        }
+        for (place, versions) in versions {
+            let old: Vec<_> = versions.iter().filter(|(number, _)| *number <= proofs_from).collect();
+            assert!(old.len() <= 2, "{name} {place:?}: {versions:?}, window from {proofs_from}");
+            assert!(!old.first().is_some_and(|(_, gone)| *gone), "{name} {place:?}: {versions:?}");
+        }
+    }
+    let first = dump["node_changes"].keys().next().and_then(|key| key.first_chunk().copied());
+    assert!(first.is_none_or(|number| u64::from_be_bytes(number) > proofs_from));
+}
+
 /// A store that took no detours.
-fn assert_same_as_straight(folder: &Path, model: &Model) {
+fn assert_same_as_straight(folder: &Path, model: &Model, proofs_from: u64) {
     let straight = tempdir().unwrap();
     let store = Store::open(straight.path(), options(&model.chain[0].0)).unwrap();
     for (made, _) in &model.chain {
@@ -157,7 +223,8 @@ fn assert_same_as_straight(folder: &Path, model: &Model) {
         // The generation is in it.
         dump.get_mut("meta").unwrap().remove(b"progress".as_slice()).unwrap();
     }
-    for (name, table) in &ours {
+    assert_needed(&ours, proofs_from);
+    for (name, table) in ours.iter().filter(|(name, _)| !name.contains("node")) {
         let theirs = &theirs[name];
         assert!(table.keys().eq(theirs.keys()), "keys of {name}");
         assert!(table == theirs, "values of {name}");
@@ -187,6 +254,8 @@ proptest! {
                 }
                 Step::Unwind(count) => {
                     let to = model.chain.len().saturating_sub(1 + count);
+                    let proofs_from = store.progress().unwrap().proofs_from;
+                    model.proofs_from = proofs_from.min(to as u64);
                     let reader = store.reader().unwrap();
                     let note = model.chain[to].0.sealed.note.clone();
                     store.unwind(to as u64, 1_000, &note).unwrap();
@@ -206,7 +275,9 @@ proptest! {
             }
             model.assert_stored(&store);
         }
+        prop_assert_eq!(store.verify(&mut |_| {}).unwrap().faults, vec![]);
+        let proofs_from = store.progress().unwrap().proofs_from;
         drop(store);
-        assert_same_as_straight(folder.path(), &model);
+        assert_same_as_straight(folder.path(), &model, proofs_from);
     }
 }

@@ -15,30 +15,54 @@ impl LogIndex {
         logs: impl IntoIterator<Item = Result<Log, E>>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), E> {
-        let size = usize::try_from(self.chunk_size()).expect("at most 2^16");
+        let size = usize::try_from(self.portion()).expect("at most 2^16");
         let mut logs = logs.into_iter();
         let (mut ordinal, mut accounted) = (0, 0);
         loop {
-            let mut chunk: Vec<(Criterion, u64)> = Vec::new();
-            for log in logs.by_ref().take(size) {
-                chunk.extend(Criterion::all_of(&log?).map(|criterion| (criterion, ordinal)));
-                ordinal += 1;
-            }
-            if chunk.is_empty() {
+            let portion = logs.by_ref().take(size).collect::<Result<Vec<Log>, E>>()?;
+            if portion.is_empty() {
                 break;
             }
-            chunk.sort_unstable();
-            for same in chunk.chunk_by(|a, b| a.0 == b.0) {
-                self.check_chunk(txn, same)?;
-                accounted += 1;
-            }
+            accounted += self.check_portion(txn, ordinal, &portion)?;
+            ordinal += portion.len() as u64;
             progress(ordinal);
         }
-        let entries = self.table.len(txn).map_err(LogIndexError::from)?;
+        let entries = self.entries(txn)?;
         if entries != accounted {
             return Err(LogIndexError::Extra { extra: entries.saturating_sub(accounted) }.into());
         }
         Ok(())
+    }
+
+    /// Logs that [`Self::check_portion`] takes at a time.
+    pub(crate) fn portion(&self) -> u64 {
+        self.chunk_size()
+    }
+
+    /// How many chunks all criteria have together.
+    pub(crate) fn entries(&self, txn: &RoTxn<'_>) -> Result<u64, LogIndexError> {
+        Ok(self.table.len(txn)?)
+    }
+
+    /// Compares the index with a portion of the logs, or with the last logs, and counts the chunks that they account for.
+    /// `first` is the ordinal of the first of them, a multiple of the portion.
+    pub(crate) fn check_portion(
+        &self,
+        txn: &RoTxn<'_>,
+        first: u64,
+        logs: &[Log],
+    ) -> Result<u64, LogIndexError> {
+        let mut portion: Vec<(Criterion, u64)> = Vec::new();
+        for (ordinal, log) in (first..).zip(logs) {
+            portion.extend(Criterion::all_of(log).map(|criterion| (criterion, ordinal)));
+        }
+        portion.sort_unstable();
+        let mut accounted = 0;
+        for same in portion.chunk_by(|a, b| a.0 == b.0) {
+            self.check_chunk(txn, same)?;
+            accounted += 1;
+        }
+        Ok(accounted)
     }
 
     /// `same` is one criterion with all its ordinals in one chunk.

@@ -11,6 +11,8 @@ pub(crate) struct StateKeys {
     pub accounts: Vec<AccountKeys>,
     /// Codes that were not stored before.
     pub codes: Vec<B256>,
+    /// CRC-32C of the values of the accounts, each with those of its slots behind it. No root says what old values were.
+    pub checksum: u32,
 }
 
 /// The keys that a block wrote of one account.

@@ -7,11 +7,14 @@
 //! incarnation, which is a part of the slots' keys.
 
 mod changes;
-mod key;
+mod codes;
+pub(crate) mod keys;
 mod read;
+mod store;
 mod unwind;
-mod value;
+pub(crate) mod value;
 mod write;
 
+pub(crate) use codes::Codes;
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::StateWrites;

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_types::Account;
 
-use super::{key, value};
+use super::{keys, value};
 use crate::{
     StoreError,
     snapshot::Snapshot,
@@ -12,7 +12,7 @@ use crate::{
 
 impl<'s> Snapshot<'s> {
     /// The newest version that `key` or an older one has; the key without the block's number is what they share.
-    pub(super) fn version(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'s>>, StoreError> {
+    pub(crate) fn version(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'s>>, StoreError> {
         let shared = &key[..key.len() - 8];
         let found = table.seek(self.txn, key)?;
         Ok(found.filter(|(found, _)| found.len() == key.len() && found.starts_with(shared)))
@@ -21,7 +21,7 @@ impl<'s> Snapshot<'s> {
     /// The account as of a block.
     pub fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StoreError> {
         let table = &self.tables.accounts;
-        match self.version(table, &key::account(address, at))? {
+        match self.version(table, &keys::account(address, at))? {
             None => Ok(None),
             Some((key, bytes)) => value::decode_account(bytes).map_err(|why| table.damaged(key, why)),
         }
@@ -30,7 +30,7 @@ impl<'s> Snapshot<'s> {
     /// How often the account's storage had been dropped, as of a block. Almost always never, and the table is empty.
     pub fn incarnation(&self, address: &Address, at: u64) -> Result<u32, StoreError> {
         let table = &self.tables.incarnations;
-        match self.version(table, &key::account(address, at))? {
+        match self.version(table, &keys::account(address, at))? {
             None => Ok(0),
             Some((key, bytes)) => match bytes.try_into() {
                 Ok(bytes) => Ok(u32::from_be_bytes(bytes)),
@@ -47,7 +47,7 @@ impl<'s> Snapshot<'s> {
 
     fn slot_of(&self, address: &Address, incarnation: u32, slot: &U256, at: u64) -> Result<U256, StoreError> {
         let table = &self.tables.slots;
-        match self.version(table, &key::slot(address, incarnation, slot, at))? {
+        match self.version(table, &keys::slot(address, incarnation, slot, at))? {
             None => Ok(U256::ZERO),
             Some((key, bytes)) => value::decode_slot(bytes).map_err(|why| table.damaged(key, why)),
         }
@@ -55,21 +55,37 @@ impl<'s> Snapshot<'s> {
 
     /// Whether a slot of the account is not zero as of a block. Looks at its slots until one is.
     pub fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StoreError> {
-        let table = &self.tables.slots;
         let incarnation = self.incarnation(address, at)?;
-        let storage = key::storage(address, incarnation);
-        let mut next = table.seek(self.txn, &storage)?;
+        Ok(self.next_slot(address, incarnation, None, at)?.is_some())
+    }
+
+    /// The next slot behind another one, or the first, that is not zero as of a block, and its value.
+    pub fn next_slot(
+        &self,
+        address: &Address,
+        incarnation: u32,
+        behind: Option<U256>,
+        at: u64,
+    ) -> Result<Option<(U256, U256)>, StoreError> {
+        let table = &self.tables.slots;
+        let storage = keys::storage(address, incarnation);
+        // The number 0 is the oldest version there can be.
+        let behind_all = |slot: &U256| table.after(self.txn, &keys::slot(address, incarnation, slot, 0));
+        let mut next = match &behind {
+            None => table.seek(self.txn, &storage)?,
+            Some(slot) => behind_all(slot)?,
+        };
         while let Some((found, _)) = next.filter(|(key, _)| key.starts_with(&storage)) {
             let Some(slot) = found.get(24..56).map(U256::from_be_slice) else {
                 return Err(table.damaged(found, "a key does not have 64 bytes"));
             };
-            if !self.slot_of(address, incarnation, &slot, at)?.is_zero() {
-                return Ok(true);
+            let value = self.slot_of(address, incarnation, &slot, at)?;
+            if !value.is_zero() {
+                return Ok(Some((slot, value)));
             }
-            // Behind the oldest version there can be.
-            next = table.after(self.txn, &key::slot(address, incarnation, &slot, 0))?;
+            next = behind_all(&slot)?;
         }
-        Ok(false)
+        Ok(None)
     }
 
     /// Code by its hash.

@@ -2,20 +2,20 @@
 
 use heed::RwTxn;
 
-use super::{changes::AccountKeys, key};
+use super::{changes::AccountKeys, keys};
 use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
 
 /// Removes the versions that a block made. Blocks behind it are gone already.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
     let keys = Snapshot { txn, tables }.state_keys(number)?;
     for AccountKeys { address, incarnation, renewed, slots } in keys.accounts {
-        let key = key::account(&address, number);
+        let key = keys::account(&address, number);
         tables.accounts.delete(txn, &key)?;
         if renewed {
             tables.incarnations.delete(txn, &key)?;
         }
         for slot in slots {
-            tables.slots.delete(txn, &key::slot(&address, incarnation, &slot, number))?;
+            tables.slots.delete(txn, &keys::slot(&address, incarnation, &slot, number))?;
         }
     }
     for hash in keys.codes {

@@ -8,7 +8,7 @@ use heed::RwTxn;
 
 use super::{
     changes::{AccountKeys, StateKeys},
-    key, value,
+    keys, value,
 };
 use crate::{StoreError, pieces, puts::Puts, snapshot::Snapshot, table::Tables};
 
@@ -39,7 +39,8 @@ impl StateWrites {
         let snapshot = Snapshot { txn, tables };
         let mut keys = StateKeys::default();
         for changed in &diff.accounts {
-            keys.accounts.push(self.add_account(&snapshot, number, changed)?);
+            let account = self.add_account(&snapshot, number, changed, &mut keys.checksum)?;
+            keys.accounts.push(account);
         }
         for new in &diff.codes {
             let stored = tables.codes.get(snapshot.txn, new.hash.as_slice())?.is_some();
@@ -60,6 +61,7 @@ impl StateWrites {
         snapshot: &Snapshot<'_>,
         number: u64,
         ChangedAccount { address, diff }: &ChangedAccount,
+        checksum: &mut u32,
     ) -> Result<AccountKeys, StoreError> {
         let emptied = diff.wiped || diff.account.is_none();
         let mut incarnation = match self.renewed.get(address) {
@@ -71,18 +73,21 @@ impl StateWrites {
         if renewed {
             incarnation = incarnation.checked_add(1).expect("a block renews an account once");
             self.renewed.insert(*address, incarnation);
-            self.incarnations.push(&key::account(address, number), &incarnation.to_be_bytes());
+            self.incarnations.push(&keys::account(address, number), &incarnation.to_be_bytes());
         }
+        let account = value::encode_account(diff.account.as_ref());
+        *checksum = crc32c::crc32c_append(*checksum, &account);
+        self.accounts.push(&keys::account(address, number), &account);
         let mut slots = Vec::new();
         if diff.account.is_some() && !diff.storage.is_empty() {
             self.written.insert((*address, incarnation));
             for (slot, value) in &diff.storage {
-                self.slots.push(&key::slot(address, incarnation, slot, number), &value::encode_slot(value));
+                let value = value::encode_slot(value);
+                *checksum = crc32c::crc32c_append(*checksum, &value);
+                self.slots.push(&keys::slot(address, incarnation, slot, number), &value);
                 slots.push(*slot);
             }
         }
-        let account = value::encode_account(diff.account.as_ref());
-        self.accounts.push(&key::account(address, number), &account);
         Ok(AccountKeys { address: *address, incarnation, renewed, slots })
     }
 
@@ -93,7 +98,7 @@ impl StateWrites {
         address: &Address,
         incarnation: u32,
     ) -> Result<bool, StoreError> {
-        let prefix = key::storage(address, incarnation);
+        let prefix = keys::storage(address, incarnation);
         let stored = || snapshot.tables.slots.prefix(snapshot.txn, &prefix)?.next().transpose();
         Ok(self.written.contains(&(*address, incarnation)) || stored()?.is_some())
     }

@@ -75,7 +75,8 @@ impl Maker {
             changed.diff.wiped = false;
             changed.diff.account.get_or_insert_default();
         });
-        let state = State::default().apply(&diff).expect("a state in memory");
+        let state = State::default().apply(&diff).unwrap();
+        let nodes = state.changes_since(&State::default()).unwrap();
         let header = Header {
             state_root: state.root(),
             base_fee_per_gas: Some(7),
@@ -92,7 +93,7 @@ impl Maker {
             transactions_length: 0,
         };
         let (diff, note) = (Arc::new(diff), self.bytes(20));
-        let sealed = SealedBlock { block, steps: Vec::new(), diff, journal_sequence: 0, note };
+        let sealed = SealedBlock { block, steps: Vec::new(), diff, nodes, journal_sequence: 0, note };
         Made { sealed, state }
     }
 
@@ -109,7 +110,8 @@ impl Maker {
     /// A random block behind `parent`.
     pub fn next(&mut self, parent: &Made) -> Made {
         let diff = self.diff();
-        let state = parent.state.apply(&diff).expect("a state in memory");
+        let state = parent.state.apply(&diff).unwrap();
+        let nodes = state.changes_since(&parent.state).unwrap();
         let count = self.random.random_range(0..=self.size.transactions);
         let transactions: Vec<_> = (0..count).map(|_| Arc::new(self.transaction())).collect();
         let receipts = self.receipts(&transactions);
@@ -148,7 +150,7 @@ impl Maker {
         let steps = self.steps(&full);
         let sequence = parent.sealed.journal_sequence + 1 + steps.len() as u64;
         let (diff, note) = (Arc::new(diff), self.bytes(20));
-        let sealed = SealedBlock { block: full, steps, diff, journal_sequence: sequence, note };
+        let sealed = SealedBlock { block: full, steps, diff, nodes, journal_sequence: sequence, note };
         Made { sealed, state }
     }
 

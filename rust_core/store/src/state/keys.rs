@@ -31,3 +31,8 @@ pub(crate) fn slot(address: &Address, incarnation: u32, slot: &U256, number: u64
     key[56..].copy_from_slice(&inverted(number));
     key
 }
+
+/// The block that a version's key ends with.
+pub(crate) fn version(key: &[u8]) -> Option<u64> {
+    key.last_chunk().map(|bytes| !u64::from_be_bytes(*bytes))
+}

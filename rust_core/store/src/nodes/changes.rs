@@ -1,0 +1,108 @@
+//! Which nodes a block wrote: for unwinding it, and for what it removed.
+
+use alloy_primitives::Bytes;
+use alloy_rlp::{RlpDecodable, RlpEncodable};
+
+use super::place::Kind;
+use crate::{StoreError, key, snapshot::Snapshot};
+
+/// How a block left a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Stored,
+    /// No node there any more.
+    Gone,
+    /// No node there or below any more.
+    Cleared,
+}
+
+/// A place that a block wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Changed {
+    pub place: Vec<u8>,
+    pub change: Change,
+}
+
+/// The places that a block wrote, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodeKeys {
+    pub accounts: Vec<Changed>,
+    pub storages: Vec<Changed>,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct Wire {
+    accounts: Bytes,
+    storages: Bytes,
+}
+
+/// Set in the first byte of an entry: nothing hangs at the place. In the second: nor below.
+const FLAG: u8 = 0x80;
+
+impl NodeKeys {
+    pub fn of(&self, kind: Kind) -> &[Changed] {
+        match kind {
+            Kind::Accounts => &self.accounts,
+            Kind::Storages => &self.storages,
+        }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        alloy_rlp::encode(Wire { accounts: join(&self.accounts), storages: join(&self.storages) })
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let wire: Wire = alloy_rlp::decode_exact(bytes).ok()?;
+        Some(Self { accounts: split(&wire.accounts)?, storages: split(&wire.storages)? })
+    }
+}
+
+/// Places share most of their bytes with the one before: how many, how many more follow, and these.
+fn join(changes: &[Changed]) -> Bytes {
+    let (mut out, mut before): (_, &[u8]) = (Vec::new(), &[]);
+    let length = |length: usize| u8::try_from(length).expect("a place has at most 96 bytes");
+    for Changed { place, change } in changes {
+        let shared = place.iter().zip(before).take_while(|(a, b)| a == b).count();
+        let gone = if *change == Change::Stored { 0 } else { FLAG };
+        let cleared = if *change == Change::Cleared { FLAG } else { 0 };
+        out.extend([length(shared) | gone, length(place.len() - shared) | cleared]);
+        out.extend_from_slice(&place[shared..]);
+        before = place;
+    }
+    out.into()
+}
+
+fn split(mut bytes: &[u8]) -> Option<Vec<Changed>> {
+    let (mut changes, mut place): (_, Vec<u8>) = (Vec::new(), Vec::new());
+    while let Some((&[shared, rest], after)) = bytes.split_first_chunk() {
+        let change = match (shared & FLAG != 0, rest & FLAG != 0) {
+            (false, false) => Change::Stored,
+            (true, false) => Change::Gone,
+            (true, true) => Change::Cleared,
+            (false, true) => return None,
+        };
+        let (own, after) = after.split_at_checked(usize::from(rest & !FLAG))?;
+        let shared = usize::from(shared & !FLAG);
+        if shared > place.len() {
+            return None;
+        }
+        place.truncate(shared);
+        place.extend_from_slice(own);
+        changes.push(Changed { place: place.clone(), change });
+        bytes = after;
+    }
+    bytes.is_empty().then_some(changes)
+}
+
+impl Snapshot<'_> {
+    /// The places that a block wrote; none for genesis and blocks that left the window.
+    pub fn node_keys(&self, number: u64) -> Result<NodeKeys, StoreError> {
+        let table = &self.tables.node_changes;
+        let bytes = self.pieces(table, number)?;
+        if bytes.is_empty() {
+            return Ok(NodeKeys::default());
+        }
+        let damaged = || table.damaged(&key::number(number), "the list of changes does not decode");
+        NodeKeys::decode(&bytes).ok_or_else(damaged)
+    }
+}

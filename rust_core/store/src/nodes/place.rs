@@ -1,0 +1,54 @@
+//! Places of nodes, and keys of their versions.
+
+use alloy_primitives::B256;
+
+use crate::table::{Table, Tables};
+
+/// Bytes of the block's number in a key.
+const VERSION: usize = 8;
+
+/// The trie that a place is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Accounts,
+    Storages,
+}
+
+impl Kind {
+    pub const ALL: [Self; 2] = [Self::Accounts, Self::Storages];
+
+    pub fn table(self, tables: &Tables) -> &Table {
+        match self {
+            Self::Accounts => &tables.account_nodes,
+            Self::Storages => &tables.storage_nodes,
+        }
+    }
+}
+
+/// The place of a node in the storage trie of an account.
+pub(crate) fn in_storage(account: &B256, path: &[u8]) -> Vec<u8> {
+    [account.as_slice(), path].concat()
+}
+
+/// The key of the version that a block makes.
+pub(crate) fn key(place: &[u8], number: u64) -> Vec<u8> {
+    [place, &(!number).to_be_bytes()].concat()
+}
+
+/// Before the keys of all versions of a place, and behind those of the places below it.
+pub(crate) fn start(place: &[u8]) -> Vec<u8> {
+    [place, &[u8::MAX]].concat()
+}
+
+/// Behind the keys of all versions of a place.
+pub(crate) fn end(place: &[u8]) -> Vec<u8> {
+    [place, &[u8::MAX; VERSION + 1]].concat()
+}
+
+/// Place and block of a key.
+pub(crate) fn split<'k>(table: &Table, key: &'k [u8]) -> Result<(&'k [u8], u64), crate::StoreError> {
+    match key.split_last_chunk() {
+        Some((place, version)) => Ok((place, !u64::from_be_bytes(*version))),
+        None => Err(table.damaged(key, "the key is too short")),
+    }
+}

@@ -1,0 +1,76 @@
+//! Dropping versions that no proof needs any more.
+
+use heed::RwTxn;
+
+use super::{
+    changes::{Change, Changed},
+    place::{self, Kind},
+};
+use crate::{
+    Progress, StoreError, pieces,
+    snapshot::Snapshot,
+    table::{Table, Tables},
+};
+
+/// Drops the versions of a place that no block from `oldest` on has, if there are more than `tolerated` of them.
+pub(super) fn prune(
+    txn: &mut RwTxn<'_>,
+    table: &Table,
+    place: &[u8],
+    oldest: u64,
+    tolerated: usize,
+) -> Result<(), StoreError> {
+    if oldest == 0 {
+        return Ok(());
+    }
+    let mut dead: Vec<Vec<u8>> = Vec::new();
+    let versions = table.range(txn, &place::key(place, oldest), &place::end(place))?;
+    for (age, version) in versions.enumerate() {
+        let (key, value) = version?;
+        // The first is what the oldest block has: a node, or none, and then nothing need say so.
+        if age > 0 || value.is_empty() {
+            dead.push(key.to_vec());
+        }
+    }
+    if dead.len() > tolerated {
+        dead.iter().try_for_each(|key| table.delete(txn, key).map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// Moves the beginning of the window to `oldest`: drops what the blocks up to it replaced or removed, and their lists.
+pub(crate) fn leave_window(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    progress: &mut Progress,
+    oldest: u64,
+) -> Result<(), StoreError> {
+    for number in progress.proofs_from + 1..=oldest {
+        let keys = Snapshot { txn, tables }.node_keys(number)?;
+        for kind in Kind::ALL {
+            let table = kind.table(tables);
+            for Changed { place, change } in keys.of(kind) {
+                match change {
+                    Change::Stored => prune(txn, table, place, oldest, 1)?,
+                    Change::Gone => prune(txn, table, place, oldest, 0)?,
+                    Change::Cleared => clear(txn, table, place, number)?,
+                }
+            }
+        }
+        pieces::remove(txn, &tables.node_changes, number)?;
+    }
+    progress.proofs_from = oldest;
+    Ok(())
+}
+
+/// Drops the versions up to `number` of a place and all places below it.
+fn clear(txn: &mut RwTxn<'_>, table: &Table, place: &[u8], number: u64) -> Result<(), StoreError> {
+    let mut dead: Vec<Vec<u8>> = Vec::new();
+    for version in table.prefix(txn, place)? {
+        let (key, _) = version?;
+        if place::split(table, key)?.1 <= number {
+            dead.push(key.to_vec());
+        }
+    }
+    dead.iter().try_for_each(|key| table.delete(txn, key).map(|_| ()))
+}

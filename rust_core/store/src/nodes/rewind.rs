@@ -1,0 +1,146 @@
+//! Taking back more blocks than the window has: the versions that the new head needs are no longer kept.
+//!
+//! The state of today is whole, and so are the flat values of then. So the values that differ are applied to the tries of today, backwards, which
+//! gives the nodes that differ; all others are as they are today.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use alloy_primitives::{Address, U256};
+use foreseal_state::{State, StateChanges, StateError};
+use foreseal_trie::NodeWrite;
+use foreseal_types::{AccountDiff, ChangedAccount, StateDiff};
+use heed::RwTxn;
+
+use super::place::{self, Kind};
+use crate::{
+    Reader, StoreError, key,
+    snapshot::Snapshot,
+    table::{Table, Tables},
+};
+
+/// Places whose versions are looked at between writes.
+const PORTION: usize = 10_000;
+
+/// The nodes that the state as of `to` has and that of `head` has not, and what is gone.
+pub(crate) fn nodes_back(reader: &Reader, to: u64, head: u64) -> Result<StateChanges, StoreError> {
+    let (diff, then_root, now_root) = reader.read(|snapshot, _| {
+        let root = |number| Ok::<_, StoreError>(snapshot.known_record(number)?.1.header.state_root);
+        Ok((diff_back(snapshot, to, head)?, root(to)?, root(head)?))
+    })?;
+    let failed = |error| match error {
+        StateError::ViewGone => StoreError::ViewGone,
+        error => StoreError::State(error.to_string()),
+    };
+    let now = State::stored(Arc::new(reader.clone()), head, now_root);
+    let then = now.apply(&diff).map_err(failed)?;
+    if then.root() != then_root {
+        let why = "the state as of this block does not have the root that its header says";
+        return Err(StoreError::damaged("headers", &key::number(to), why));
+    }
+    then.changes_since(&now).map_err(failed)
+}
+
+/// The diff that makes the state as of `to` of the one as of `head`.
+fn diff_back(snapshot: &Snapshot<'_>, to: u64, head: u64) -> Result<StateDiff, StoreError> {
+    let mut touched: BTreeMap<Address, BTreeSet<U256>> = BTreeMap::new();
+    for number in to + 1..=head {
+        for keys in snapshot.state_keys(number)?.accounts {
+            touched.entry(keys.address).or_default().extend(keys.slots);
+        }
+    }
+    let mut diff = StateDiff::default();
+    for (address, slots) in touched {
+        let account = snapshot.account(&address, to)?;
+        let incarnation = snapshot.incarnation(&address, to)?;
+        let wiped = incarnation != snapshot.incarnation(&address, head)?
+            || snapshot.account(&address, head)?.is_none();
+        let mut storage = Vec::new();
+        if wiped {
+            while let Some(next) =
+                snapshot.next_slot(&address, incarnation, storage.last().map(|(slot, _)| *slot), to)?
+            {
+                storage.push(next);
+            }
+        } else {
+            for slot in slots {
+                storage.push((slot, snapshot.slot(&address, &slot, to)?));
+            }
+        }
+        diff.accounts.push(ChangedAccount { address, diff: AccountDiff { account, wiped, storage } });
+    }
+    Ok(diff)
+}
+
+/// Leaves one version of each node, that of block `to`, which `back` makes of the newest ones.
+pub(crate) fn rewind(
+    txn: &mut RwTxn<'_>,
+    tables: &Tables,
+    to: u64,
+    back: &StateChanges,
+) -> Result<(), StoreError> {
+    for kind in Kind::ALL {
+        let table = kind.table(tables);
+        let mut behind = Vec::new();
+        while let Some(last) = keep_newest(txn, table, to, &behind)? {
+            behind = place::end(&last);
+        }
+    }
+    let accounts = back.accounts.iter().map(|change| (Kind::Accounts, change.path.to_vec(), &change.write));
+    let storages = back.storages.iter().flat_map(|storage| {
+        let place = |path: &[u8]| place::in_storage(&storage.account, path);
+        storage.nodes.iter().map(move |change| (Kind::Storages, place(&change.path), &change.write))
+    });
+    for (kind, place, write) in accounts.chain(storages) {
+        let table = kind.table(tables);
+        match write {
+            NodeWrite::Stored(node) => {
+                table.delete_range(txn, &place::start(&place), &place::end(&place))?;
+                table.put(txn, &place::key(&place, to), node)?;
+            }
+            NodeWrite::Gone => table.delete_range(txn, &place::start(&place), &place::end(&place))?,
+            NodeWrite::Cleared => table.delete_prefix(txn, &place)?,
+        }
+    }
+    tables.node_changes.clear(txn)
+}
+
+/// Keeps the newest version of some places behind a key, as one of block `to` if it is younger. The last of these places;
+/// `None` at the end of the table.
+fn keep_newest(
+    txn: &mut RwTxn<'_>,
+    table: &Table,
+    to: u64,
+    behind: &[u8],
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut dead: Vec<Vec<u8>> = Vec::new();
+    let mut moved: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    let (mut last, mut places): (Option<Vec<u8>>, usize) = (None, 0);
+    for entry in table.from(txn, behind)? {
+        let (key, value) = entry?;
+        let (place, number) = place::split(table, key)?;
+        let newest = last.as_deref() != Some(place);
+        if newest {
+            if places == PORTION {
+                break;
+            }
+            places += 1;
+            last = Some(place.to_vec());
+            if !value.is_empty() && number > to {
+                moved.push((place::key(place, to), value.to_vec()));
+            }
+        }
+        if !newest || value.is_empty() || number > to {
+            dead.push(key.to_vec());
+        }
+    }
+    for key in dead {
+        table.delete(txn, &key)?;
+    }
+    for (key, value) in moved {
+        table.put(txn, &key, &value)?;
+    }
+    Ok(last)
+}

@@ -1,0 +1,17 @@
+//! Taking back the nodes of a block in the window.
+
+use heed::RwTxn;
+
+use super::place::{self, Kind};
+use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
+
+/// Removes the versions that a block made. Blocks behind it are gone already; what it replaced is still there.
+pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
+    let keys = Snapshot { txn, tables }.node_keys(number)?;
+    for kind in Kind::ALL {
+        for changed in keys.of(kind) {
+            kind.table(tables).delete(txn, &place::key(&changed.place, number))?;
+        }
+    }
+    pieces::remove(txn, &tables.node_changes, number)
+}

@@ -1,0 +1,75 @@
+//! Writing the nodes of blocks.
+
+use foreseal_state::StateChanges;
+use foreseal_trie::{NodeChange, NodeWrite};
+use heed::RwTxn;
+
+use super::{
+    changes::{Change, Changed, NodeKeys},
+    place::{self, Kind},
+    prune::prune,
+};
+use crate::{StoreError, pieces, puts::Puts, table::Tables};
+
+/// The versions that the blocks of a write make.
+#[derive(Default)]
+pub(crate) struct NodeWrites {
+    accounts: Puts,
+    storages: Puts,
+}
+
+impl NodeWrites {
+    /// Adds the nodes of a block.
+    pub fn add(
+        &mut self,
+        txn: &mut RwTxn<'_>,
+        tables: &Tables,
+        number: u64,
+        nodes: &StateChanges,
+    ) -> Result<(), StoreError> {
+        let mut keys = NodeKeys::default();
+        for change in &nodes.accounts {
+            keys.accounts.push(push(&mut self.accounts, number, change.path.to_vec(), change));
+        }
+        for storage in &nodes.storages {
+            for change in &storage.nodes {
+                let place = place::in_storage(&storage.account, &change.path);
+                keys.storages.push(push(&mut self.storages, number, place, change));
+            }
+        }
+        if number == 0 {
+            // Genesis stays, and comes before all windows; its list may be long.
+            return Ok(());
+        }
+        pieces::append(txn, &tables.node_changes, number, &keys.encode())
+    }
+
+    /// Writes what was added, and drops versions at the same places that no block from `oldest` on has.
+    pub fn write(self, txn: &mut RwTxn<'_>, tables: &Tables, oldest: u64) -> Result<(), StoreError> {
+        for (kind, mut puts) in [(Kind::Accounts, self.accounts), (Kind::Storages, self.storages)] {
+            let table = kind.table(tables);
+            let mut last: Option<&[u8]> = None;
+            for (key, value) in puts.sorted() {
+                let (place, _) = place::split(table, key)?;
+                if let Some(last) = last.replace(place).filter(|last| *last != place) {
+                    prune(txn, table, last, oldest, 0)?;
+                }
+                table.put(txn, key, value)?;
+            }
+            if let Some(last) = last {
+                prune(txn, table, last, oldest, 0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn push(puts: &mut Puts, number: u64, place: Vec<u8>, change: &NodeChange) -> Changed {
+    let (value, change): (&[u8], _) = match &change.write {
+        NodeWrite::Stored(node) => (node, Change::Stored),
+        NodeWrite::Gone => (&[], Change::Gone),
+        NodeWrite::Cleared => (&[], Change::Cleared),
+    };
+    puts.push(&place::key(&place, number), value);
+    Changed { place, change }
+}

@@ -1,0 +1,80 @@
+//! The store as states see it.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_state::{StateError, StateStore, analysed};
+use foreseal_types::Account;
+use revm_bytecode::Bytecode;
+
+use crate::{Reader, StoreError};
+
+impl From<StoreError> for StateError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::ViewGone => Self::ViewGone,
+            StoreError::OutsideProofWindow { number, oldest } => Self::Pruned { block: number, oldest },
+            other => Self::Store(other.to_string()),
+        }
+    }
+}
+
+impl StateStore for Reader {
+    fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StateError> {
+        Ok(self.read(|snapshot, _| snapshot.account(address, at))?)
+    }
+
+    fn accounts(&self, addresses: &[Address], at: u64) -> Result<Vec<Option<Account>>, StateError> {
+        Ok(self.read(|snapshot, _| addresses.iter().map(|address| snapshot.account(address, at)).collect())?)
+    }
+
+    fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StateError> {
+        Ok(self.read(|snapshot, _| snapshot.slot(address, slot, at))?)
+    }
+
+    fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StateError> {
+        Ok(self.read(|snapshot, _| snapshot.has_storage(address, at))?)
+    }
+
+    fn code(&self, hash: &B256) -> Result<Option<Bytecode>, StateError> {
+        let codes = self.store().codes();
+        if let Some(code) = codes.get(hash) {
+            return Ok(Some(code));
+        }
+        let Some(code) = self.read(|snapshot, _| snapshot.code(hash))? else { return Ok(None) };
+        let code = analysed(code);
+        codes.put(*hash, code.clone());
+        Ok(Some(code))
+    }
+
+    fn account_node(&self, path: &[u8], at: u64) -> Result<Option<Bytes>, StateError> {
+        Ok(self.read(|snapshot, progress| {
+            progress.check_proofs(at)?;
+            snapshot.account_node(path, at)
+        })?)
+    }
+
+    fn account_nodes(&self, paths: &[&[u8]], at: u64) -> Result<Vec<Option<Bytes>>, StateError> {
+        Ok(self.read(|snapshot, progress| {
+            progress.check_proofs(at)?;
+            paths.iter().map(|path| snapshot.account_node(path, at)).collect()
+        })?)
+    }
+
+    fn storage_node(&self, account: &B256, path: &[u8], at: u64) -> Result<Option<Bytes>, StateError> {
+        Ok(self.read(|snapshot, progress| {
+            progress.check_proofs(at)?;
+            snapshot.storage_node(account, path, at)
+        })?)
+    }
+
+    fn storage_nodes(
+        &self,
+        account: &B256,
+        paths: &[&[u8]],
+        at: u64,
+    ) -> Result<Vec<Option<Bytes>>, StateError> {
+        Ok(self.read(|snapshot, progress| {
+            progress.check_proofs(at)?;
+            paths.iter().map(|path| snapshot.storage_node(account, path, at)).collect()
+        })?)
+    }
+}

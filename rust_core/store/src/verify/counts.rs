@@ -1,0 +1,104 @@
+//! That nothing is stored beside what the blocks account for.
+
+use super::{Fault, Verifier, blocks::Sums, fault, readable};
+use crate::{Progress, StoreError, key, snapshot::Snapshot, table::Table};
+
+impl Verifier<'_> {
+    /// Compares the numbers of entries with those that the blocks up to the head account for. If there are more blocks by
+    /// now, nothing is compared: the head is moved, and the answer is `false`.
+    pub(super) fn counts(&mut self, sums: &Sums) -> Result<bool, StoreError> {
+        let reader = self.reader.clone();
+        let found = reader.read(|snapshot, progress| match progress.head {
+            Some(head) if head.number > self.head => Ok(Err(head)),
+            _ => faults(snapshot, progress, sums, self.head).map(Ok),
+        })?;
+        match found {
+            Ok(faults) => self.faults(faults),
+            Err(newer) => {
+                (self.head, self.verified.head) = (newer.number, Some(newer));
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn faults(
+    snapshot: &Snapshot<'_>,
+    progress: &Progress,
+    sums: &Sums,
+    head: u64,
+) -> Result<Vec<Fault>, StoreError> {
+    let (tables, blocks) = (snapshot.tables, head + 1);
+    let mut found_steps = 0;
+    for number in progress.steps_from..=head {
+        found_steps += readable(snapshot.record(number))?.map_or(0, |(_, record)| u64::from(record.steps));
+    }
+    let expected = [
+        (&tables.headers, blocks),
+        (&tables.bodies, sums.bodies),
+        (&tables.transactions, sums.transactions),
+        (&tables.receipts, sums.transactions),
+        (&tables.logs, sums.logs),
+        (&tables.steps, sums.steps),
+        (&tables.block_hashes, blocks),
+        (&tables.transaction_hashes, sums.transactions),
+        (&tables.step_hashes, found_steps),
+    ];
+    let mut faults = Vec::new();
+    for (table, expected) in expected {
+        let found = table.stat(snapshot.txn)?.entries as u64;
+        if found != expected {
+            let why = format!("it has {found} entries, the blocks account for {expected}");
+            faults.push(fault(table, &[], why));
+            faults.extend(strays(snapshot, table, head)?);
+        }
+    }
+    if progress.logs != sums.logs {
+        faults.push(fault(&tables.meta, b"progress", "the number of logs is not that of the blocks"));
+    }
+    Ok(faults)
+}
+
+/// Entries of a table that belong to no block, as far as its keys or values say.
+fn strays(snapshot: &Snapshot<'_>, table: &Table, head: u64) -> Result<Vec<Fault>, StoreError> {
+    let tables = snapshot.tables;
+    let mut strays = Vec::new();
+    let by_number = [&tables.headers, &tables.bodies, &tables.transactions, &tables.receipts, &tables.steps];
+    let by_hash = [&tables.block_hashes, &tables.transaction_hashes, &tables.step_hashes];
+    let named = |list: &[&Table]| list.iter().any(|one| one.name == table.name);
+    if named(&by_number) {
+        for entry in table.from(snapshot.txn, &key::number(head + 1))? {
+            strays.push(fault(table, entry?.0, "it belongs to a block that is not stored"));
+        }
+    } else if named(&by_hash) {
+        for entry in table.from(snapshot.txn, &[])? {
+            let (key, value) = entry?;
+            if !is_named_by(snapshot, table, key, value)? {
+                strays.push(fault(table, key, "nothing has this hash where it points to"));
+            }
+        }
+    }
+    Ok(strays)
+}
+
+/// Whether what a hash points to has that hash.
+fn is_named_by(
+    snapshot: &Snapshot<'_>,
+    table: &Table,
+    hash: &[u8],
+    value: &[u8],
+) -> Result<bool, StoreError> {
+    let tables = snapshot.tables;
+    if table.name == tables.block_hashes.name {
+        let Ok(number) = key::read_number(table, hash, value) else { return Ok(false) };
+        return Ok(readable(snapshot.block_hash(number))?.is_some_and(|found| found.as_slice() == hash));
+    }
+    let Ok((number, index)) = key::read_place(table, hash, value) else { return Ok(false) };
+    let found = if table.name == tables.transaction_hashes.name {
+        readable(snapshot.transaction(number, index))?.map(|transaction| transaction.hash())
+    } else {
+        readable(snapshot.step(number, index))?.map(|step| step.hash)
+    };
+    Ok(found.is_some_and(|found| found.as_slice() == hash))
+}

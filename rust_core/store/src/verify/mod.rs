@@ -1,0 +1,155 @@
+//! Everything that can be computed again from what is stored, compared with what is stored.
+//!
+//! | part | compared |
+//! |---|---|
+//! | `blocks` | hashes, parents, roots of transactions, receipts and withdrawals, blooms, senders, steps; what finds them by hash |
+//! | `counts` | nothing more is stored than the blocks account for |
+//! | `versions` | accounts, slots, incarnations and codes with the lists of what each block wrote |
+//! | `flat` | the state roots of genesis and head, from the values alone |
+//! | `nodes` | each trie node with its parent and its children, up to the state roots of the window |
+//! | `logs` | the log index with the logs |
+//!
+//! It works in short transactions, so it may run beside a node that writes; a view that is unwound under it is an error.
+
+mod blocks;
+mod counts;
+mod flat;
+mod logs;
+mod node;
+mod nodes;
+mod versions;
+
+use crate::{Head, Reader, Store, StoreError};
+
+/// Faults that are listed; more are counted.
+const LISTED: usize = 1_000;
+/// Entries that are looked at in one transaction.
+const PORTION: usize = 10_000;
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub table: &'static str,
+    /// The entry; a part of its key if several are meant.
+    pub key: Vec<u8>,
+    pub why: String,
+}
+
+/// What is being compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Blocks,
+    Versions,
+    StateRoot,
+    Nodes,
+    Logs,
+}
+
+/// How far a verification has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verifying {
+    pub part: Part,
+    /// Blocks, entries or logs done.
+    pub done: u64,
+    /// How many there are; an estimate beside a node that writes.
+    pub of: u64,
+}
+
+/// What a verification came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// The newest block that was looked at; `None` for a store without blocks.
+    pub head: Option<Head>,
+    /// The first thousand faults.
+    pub faults: Vec<Fault>,
+    /// How many there are.
+    pub fault_count: u64,
+    pub transactions: u64,
+    pub logs: u64,
+    /// Accounts and slots that are not zero at the head.
+    pub accounts: u64,
+    pub slots: u64,
+    /// Trie nodes, all versions.
+    pub nodes: u64,
+}
+
+impl Verified {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.fault_count == 0
+    }
+}
+
+/// A verification under way.
+struct Verifier<'r> {
+    reader: Reader,
+    head: u64,
+    verified: Verified,
+    report: &'r mut dyn FnMut(Verifying),
+}
+
+impl Store {
+    /// Compares what is stored with what follows from it. Damage is reported, not an error.
+    ///
+    /// # Errors
+    /// When the store cannot be read at all, or blocks were unwound meanwhile.
+    pub fn verify(&self, report: &mut dyn FnMut(Verifying)) -> Result<Verified, StoreError> {
+        let reader = self.reader()?;
+        let Some(head) = reader.progress()?.head else { return Ok(Verified::default()) };
+        let verified = Verified { head: Some(head), ..Verified::default() };
+        let mut verifier = Verifier { reader, head: head.number, verified, report };
+        verifier.blocks()?;
+        verifier.versions()?;
+        verifier.state_roots()?;
+        verifier.nodes()?;
+        verifier.log_index()?;
+        Ok(verifier.verified)
+    }
+}
+
+impl Verifier<'_> {
+    fn fault(&mut self, fault: Fault) {
+        self.verified.fault_count += 1;
+        if self.verified.faults.len() < LISTED {
+            self.verified.faults.push(fault);
+        }
+    }
+
+    fn faults(&mut self, faults: impl IntoIterator<Item = Fault>) {
+        faults.into_iter().for_each(|fault| self.fault(fault));
+    }
+
+    /// Damage becomes a fault, and nothing is returned.
+    fn sound<T>(&mut self, result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+        let mut faults = Vec::new();
+        let value = sound(&mut faults, result)?;
+        self.faults(faults);
+        Ok(value)
+    }
+
+    fn done(&mut self, part: Part, done: u64, of: u64) {
+        (self.report)(Verifying { part, done, of: of.max(done) });
+    }
+}
+
+/// A fault of a table's entry.
+fn fault(table: &crate::table::Table, key: &[u8], why: impl Into<String>) -> Fault {
+    Fault { table: table.name, key: key.to_vec(), why: why.into() }
+}
+
+/// As [`Verifier::sound`], inside a transaction.
+fn sound<T>(faults: &mut Vec<Fault>, result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(StoreError::Damaged { table, key, why }) => {
+            faults.push(Fault { table, key, why: why.to_owned() });
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Nothing for what is damaged: it is a fault of its own, found where it is looked at for itself.
+fn readable<T>(result: Result<Option<T>, StoreError>) -> Result<Option<T>, StoreError> {
+    Ok(sound(&mut Vec::new(), result)?.flatten())
+}

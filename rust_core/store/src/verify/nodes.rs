@@ -1,0 +1,298 @@
+//! Trie nodes, all versions that the proof window needs.
+//!
+//! Of each: that the children it names are there with these hashes as of its block, and that its parent names it. A node that is
+//! newer than the window must have a parent that was written with it, so no block in between sees another node. With the roots,
+//! which are compared with the headers, that is every state of the window.
+
+use alloy_primitives::{B256, hex};
+use alloy_rlp::Decodable;
+use foreseal_trie::EMPTY_ROOT;
+
+use super::{Fault, PORTION, Part, Verifier, fault, node::Node, readable, sound};
+use crate::{
+    StoreError, key,
+    nodes::{
+        changes::Change,
+        place::{self, Kind},
+    },
+    snapshot::Snapshot,
+    table::Table,
+};
+
+/// Nibbles of a key.
+const KEY: usize = 64;
+
+impl Verifier<'_> {
+    pub(super) fn nodes(&mut self) -> Result<(), StoreError> {
+        self.roots()?;
+        self.node_lists()?;
+        for kind in Kind::ALL {
+            let (mut done, mut next) = (0, Some(Vec::new()));
+            while let Some(from) = next {
+                let (reader, head) = (self.reader.clone(), self.head);
+                let (portion, of) = reader.read(|snapshot, progress| {
+                    let check = NodeCheck { snapshot: *snapshot, kind, oldest: progress.proofs_from, head };
+                    let entries = kind.table(snapshot.tables).stat(snapshot.txn)?.entries as u64;
+                    Ok((check.portion(&from)?, entries))
+                })?;
+                self.faults(portion.faults);
+                done += portion.done;
+                self.verified.nodes += portion.done;
+                self.done(Part::Nodes, done, of);
+                next = portion.next;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the blocks of the window wrote, with their lists.
+    fn node_lists(&mut self) -> Result<(), StoreError> {
+        let (mut number, mut faults) = (1, Vec::new());
+        while number <= self.head {
+            let reader = self.reader.clone();
+            number = reader.read(|snapshot, progress| {
+                let number = number.max(progress.proofs_from + 1);
+                if number <= self.head {
+                    list_faults(snapshot, number, &mut faults)?;
+                }
+                Ok(number + 1)
+            })?;
+        }
+        self.faults(faults);
+        Ok(())
+    }
+
+    /// The root of every block of the window.
+    fn roots(&mut self) -> Result<(), StoreError> {
+        let (mut number, mut faults) = (0, Vec::new());
+        while number <= self.head {
+            let reader = self.reader.clone();
+            number = reader.read(|snapshot, progress| {
+                let number = number.max(progress.proofs_from);
+                let Some((_, record)) = readable(snapshot.record(number))? else { return Ok(number + 1) };
+                let root = root_of(snapshot, Kind::Accounts, &[], number)?;
+                if root != Some(record.header.state_root) {
+                    let table = &snapshot.tables.account_nodes;
+                    faults.push(fault(table, &place::key(&[], number), "the root is not that of the header"));
+                }
+                Ok(number + 1)
+            })?;
+        }
+        self.faults(faults);
+        Ok(())
+    }
+}
+
+/// The root of the trie at a place as of a block; `None` if its node is none.
+fn root_of(snapshot: &Snapshot<'_>, kind: Kind, place: &[u8], at: u64) -> Result<Option<B256>, StoreError> {
+    Ok(match snapshot.stored_node(kind, place, at)? {
+        None => Some(EMPTY_ROOT),
+        Some((_, stored)) => Node::parse(stored).map(|node| node.hash),
+    })
+}
+
+/// What is wrong with the list of a block.
+fn list_faults(snapshot: &Snapshot<'_>, number: u64, faults: &mut Vec<Fault>) -> Result<(), StoreError> {
+    let lists = &snapshot.tables.node_changes;
+    let Some(keys) = sound(faults, snapshot.node_keys(number))? else { return Ok(()) };
+    if lists.get(snapshot.txn, &key::place(number, 0))?.is_none() {
+        faults.push(fault(lists, &key::number(number), "it is missing"));
+        return Ok(());
+    }
+    for kind in Kind::ALL {
+        let table = kind.table(snapshot.tables);
+        for changed in keys.of(kind) {
+            let key = place::key(&changed.place, number);
+            let stored = table.get(snapshot.txn, &key)?;
+            if stored.map(<[u8]>::is_empty) != Some(changed.change != Change::Stored) {
+                faults.push(fault(table, &key, "it is not what the list of its block says"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a portion of a table came to.
+#[derive(Default)]
+struct Portion {
+    faults: Vec<Fault>,
+    done: u64,
+    /// Where the next one begins.
+    next: Option<Vec<u8>>,
+}
+
+struct NodeCheck<'s> {
+    snapshot: Snapshot<'s>,
+    kind: Kind,
+    oldest: u64,
+    head: u64,
+}
+
+impl NodeCheck<'_> {
+    fn table(&self) -> &Table {
+        self.kind.table(self.snapshot.tables)
+    }
+
+    fn portion(&self, from: &[u8]) -> Result<Portion, StoreError> {
+        let mut portion = Portion::default();
+        let (mut last, mut old_seen): (Option<&[u8]>, bool) = (None, false);
+        for entry in self.table().from(self.snapshot.txn, from)? {
+            let (key, stored) = entry?;
+            let (place, number) = place::split(self.table(), key)?;
+            if last != Some(place) {
+                if portion.done >= PORTION as u64 {
+                    portion.next = Some(key.to_vec());
+                    break;
+                }
+                (last, old_seen) = (Some(place), false);
+            }
+            portion.done += 1;
+            let old = number <= self.oldest;
+            let needed = number <= self.head && !(old && old_seen);
+            old_seen |= old;
+            if needed {
+                self.entry(key, place, number, stored, &mut portion.faults)?;
+            }
+        }
+        Ok(portion)
+    }
+
+    fn entry(
+        &self,
+        key: &[u8],
+        place: &[u8],
+        number: u64,
+        stored: &[u8],
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), StoreError> {
+        let Some((trie, path)) = self.parts(place) else {
+            faults.push(fault(self.table(), key, "the key is not a place of a node"));
+            return Ok(());
+        };
+        // A node from before the window is needed as of its beginning: what hangs below may be younger.
+        let at = number.max(self.oldest);
+        if stored.is_empty() {
+            let named = match self.parent(trie, path, at)? {
+                Some((_, parent, tail)) => parent.children.iter().any(|(below, _)| *below == tail),
+                None => false,
+            };
+            if named {
+                faults.push(fault(
+                    self.table(),
+                    key,
+                    "a node that is said to be gone is named by its parent",
+                ));
+            }
+            return Ok(());
+        }
+        let Some(node) = Node::parse(stored) else {
+            faults.push(fault(self.table(), key, "it is not a trie node"));
+            return Ok(());
+        };
+        for (tail, hash) in &node.children {
+            let below = [place, tail].concat();
+            if root_of(&self.snapshot, self.kind, &below, at)? != Some(*hash) {
+                let why = format!("below {} the node that it names is missing or another", hex::encode(tail));
+                faults.push(fault(self.table(), key, why));
+            }
+        }
+        for (tail, value) in &node.leaves {
+            if path.len() + tail.len() != KEY {
+                faults.push(fault(self.table(), key, "a leaf's key does not have its length"));
+            } else if self.kind == Kind::Accounts {
+                let account = [path, tail].concat();
+                faults.extend(self.storage_fault(key, &account, value, at)?);
+            }
+        }
+        let named = if path.is_empty() {
+            self.is_named_root(trie, &node, number, at)?
+        } else {
+            self.is_named_node(trie, path, &node, number, at)?
+        };
+        if !named {
+            faults.push(fault(self.table(), key, "no node that was written with it names it"));
+        }
+        Ok(())
+    }
+
+    /// The trie and the path of a place; `None` if it is neither.
+    fn parts<'p>(&self, place: &'p [u8]) -> Option<(&'p [u8], &'p [u8])> {
+        let (trie, path) = match self.kind {
+            Kind::Accounts => (&place[..0], place),
+            Kind::Storages => place.split_at_checked(32)?,
+        };
+        (path.len() <= KEY && path.iter().all(|nibble| *nibble < 16)).then_some((trie, path))
+    }
+
+    /// What is wrong with the storage that an account's leaf names.
+    fn storage_fault(
+        &self,
+        key: &[u8],
+        account: &[u8],
+        value: &[u8],
+        at: u64,
+    ) -> Result<Option<Fault>, StoreError> {
+        let Some(root) = storage_root(value) else {
+            return Ok(Some(fault(self.table(), key, "a leaf does not hold an account")));
+        };
+        let hash: Vec<u8> = account.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        let found = root_of(&self.snapshot, Kind::Storages, &hash, at)?;
+        Ok((found != Some(root)).then(|| {
+            let why = format!("the storage root of account hash {} is another", hex::encode(&hash));
+            fault(self.table(), key, why)
+        }))
+    }
+
+    /// The nearest node above a path, the block that wrote it, and the rest of the path; `None` also if it is no node.
+    fn parent(&self, trie: &[u8], path: &[u8], at: u64) -> Result<Option<(u64, Node, Vec<u8>)>, StoreError> {
+        for length in (0..path.len()).rev() {
+            let place = [trie, &path[..length]].concat();
+            if let Some((written, stored)) = self.snapshot.stored_node(self.kind, &place, at)? {
+                return Ok(Node::parse(stored).map(|node| (written, node, path[length..].to_vec())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the nearest node above names this one. One from the window was written by the same block.
+    fn is_named_node(
+        &self,
+        trie: &[u8],
+        path: &[u8],
+        node: &Node,
+        number: u64,
+        at: u64,
+    ) -> Result<bool, StoreError> {
+        let Some((written, parent, tail)) = self.parent(trie, path, at)? else { return Ok(false) };
+        let names = parent.children.iter().any(|(below, hash)| *below == tail && *hash == node.hash);
+        Ok(names && (number <= self.oldest || written == number))
+    }
+
+    /// Whether a header, or an account's leaf, has this root.
+    fn is_named_root(&self, trie: &[u8], node: &Node, number: u64, at: u64) -> Result<bool, StoreError> {
+        if self.kind == Kind::Accounts {
+            let record = readable(self.snapshot.record(at))?;
+            return Ok(record.is_some_and(|(_, record)| record.header.state_root == node.hash));
+        }
+        let account: Vec<u8> = trie.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect();
+        for length in (0..=KEY).rev() {
+            let Some((written, stored)) =
+                self.snapshot.stored_node(Kind::Accounts, &account[..length], at)?
+            else {
+                continue;
+            };
+            let Some(above) = Node::parse(stored) else { return Ok(false) };
+            let leaf = above.leaves.iter().find(|(tail, _)| **tail == account[length..]);
+            let named = leaf.and_then(|(_, value)| storage_root(value)) == Some(node.hash);
+            return Ok(named && (number <= self.oldest || written == number));
+        }
+        Ok(false)
+    }
+}
+
+/// The storage root in the RLP of an account.
+fn storage_root(mut value: &[u8]) -> Option<B256> {
+    let [_, _, root, _]: [alloy_primitives::Bytes; 4] =
+        Vec::<alloy_primitives::Bytes>::decode(&mut value).ok()?.try_into().ok()?;
+    B256::try_from(root.as_ref()).ok()
+}

@@ -1,0 +1,239 @@
+//! Versions of the state with the lists of what each block wrote.
+
+use std::collections::{BTreeSet, HashMap};
+
+use alloy_primitives::{B256, KECCAK256_EMPTY};
+use foreseal_types::keccak;
+
+use super::{Fault, PORTION, Part, Verifier, fault, sound};
+use crate::{
+    StoreError, key,
+    snapshot::Snapshot,
+    state::{keys, value},
+    table::Table,
+};
+
+/// Lists that are kept while entries are looked up in them.
+const LISTS: usize = 64;
+
+/// What the lists of a chain name, beside genesis.
+#[derive(Clone, Copy, Default)]
+struct Listed {
+    accounts: u64,
+    incarnations: u64,
+    slots: u64,
+}
+
+impl Verifier<'_> {
+    pub(super) fn versions(&mut self) -> Result<(), StoreError> {
+        let listed = self.lists()?;
+        let tables = *self.reader.store().tables();
+        let work = [
+            (tables.accounts, listed.accounts, 28),
+            (tables.incarnations, listed.incarnations, 28),
+            (tables.slots, listed.slots, 64),
+        ];
+        for (table, listed, key_length) in work {
+            let found = self.scan(&table, key_length)?;
+            if found != listed {
+                let why = format!("blocks wrote {listed} entries, there are {found}");
+                self.fault(fault(&table, &[], why));
+                self.unlisted(&table)?;
+            }
+        }
+        self.codes()
+    }
+
+    /// Looks up what the lists name, and counts it.
+    fn lists(&mut self) -> Result<Listed, StoreError> {
+        let mut listed = Listed::default();
+        for number in 1..=self.head {
+            let reader = self.reader.clone();
+            let faults = reader.read(|snapshot, _| list_faults(snapshot, number, &mut listed))?;
+            self.faults(faults);
+        }
+        Ok(listed)
+    }
+
+    /// Reads every entry of a table of versions; how many are of blocks behind genesis.
+    fn scan(&mut self, table: &Table, key_length: usize) -> Result<u64, StoreError> {
+        let (mut found, mut done, mut next) = (0, 0, Some(Vec::new()));
+        while let Some(from) = next {
+            let (reader, head) = (self.reader.clone(), self.head);
+            let (faults, of, after) = reader.read(|snapshot, _| {
+                let (mut faults, mut after) = (Vec::new(), None);
+                for (count, entry) in table.from(snapshot.txn, &from)?.enumerate() {
+                    let (key, bytes) = entry?;
+                    if count == PORTION {
+                        after = Some(key.to_vec());
+                        break;
+                    }
+                    done += 1;
+                    match keys::version(key) {
+                        Some(version) if key.len() == key_length => {
+                            found += u64::from((1..=head).contains(&version));
+                        }
+                        _ => faults.push(fault(table, key, "the key does not have its length")),
+                    }
+                    faults.extend(value_fault(snapshot, table, key, bytes)?);
+                }
+                Ok((faults, table.stat(snapshot.txn)?.entries as u64, after))
+            })?;
+            self.faults(faults);
+            self.done(Part::Versions, done, of);
+            next = after;
+        }
+        Ok(found)
+    }
+
+    /// Names the entries of a table that no list names.
+    fn unlisted(&mut self, table: &Table) -> Result<(), StoreError> {
+        let mut lists: HashMap<u64, BTreeSet<Vec<u8>>> = HashMap::new();
+        let (reader, head) = (self.reader.clone(), self.head);
+        let faults = reader.read(|snapshot, _| {
+            let mut faults = Vec::new();
+            for entry in table.from(snapshot.txn, &[])? {
+                let (key, _) = entry?;
+                let Some(version) = keys::version(key).filter(|version| (1..=head).contains(version)) else {
+                    continue;
+                };
+                if lists.len() > LISTS {
+                    lists.clear();
+                }
+                let list = match lists.entry(version) {
+                    std::collections::hash_map::Entry::Occupied(list) => list.into_mut(),
+                    std::collections::hash_map::Entry::Vacant(place) => {
+                        place.insert(list_of(snapshot, table, version)?)
+                    }
+                };
+                if !list.contains(key) {
+                    faults.push(fault(table, key, "the list of its block does not name it"));
+                }
+            }
+            Ok(faults)
+        })?;
+        self.faults(faults);
+        Ok(())
+    }
+
+    fn codes(&mut self) -> Result<(), StoreError> {
+        let table = self.reader.store().tables().codes;
+        let mut next = Some(Vec::new());
+        while let Some(from) = next {
+            let reader = self.reader.clone();
+            let (faults, after) = reader.read(|snapshot, _| {
+                let (mut faults, mut after) = (Vec::new(), None);
+                for (count, entry) in table.from(snapshot.txn, &from)?.enumerate() {
+                    let (key, code) = entry?;
+                    if count == PORTION / 100 {
+                        after = Some(key.to_vec());
+                        break;
+                    }
+                    if keccak(code).as_slice() != key {
+                        faults.push(fault(&table, key, "the code does not have this hash"));
+                    }
+                }
+                Ok((faults, after))
+            })?;
+            self.faults(faults);
+            next = after;
+        }
+        Ok(())
+    }
+}
+
+/// What a list names and is not there; counts what it names.
+fn list_faults(snapshot: &Snapshot<'_>, number: u64, listed: &mut Listed) -> Result<Vec<Fault>, StoreError> {
+    let mut faults = Vec::new();
+    let Some(list) = sound(&mut faults, snapshot.state_keys(number))? else { return Ok(faults) };
+    let tables = snapshot.tables;
+    let (mut missing, mut checksum) = (Vec::new(), 0);
+    let mut value = |table: &Table, key: &[u8]| {
+        let value = table.get(snapshot.txn, key)?;
+        match value {
+            Some(value) => checksum = crc32c::crc32c_append(checksum, value),
+            None => missing.push(fault(table, key, "the list of its block names it, but it is missing")),
+        }
+        Ok::<_, StoreError>(1)
+    };
+    for account in &list.accounts {
+        listed.accounts += value(&tables.accounts, &keys::account(&account.address, number))?;
+        for slot in &account.slots {
+            let key = keys::slot(&account.address, account.incarnation, slot, number);
+            listed.slots += value(&tables.slots, &key)?;
+        }
+    }
+    if checksum != list.checksum {
+        faults.push(fault(
+            &tables.state_changes,
+            &key::number(number),
+            "the values do not have its checksum",
+        ));
+    }
+    faults.extend(missing);
+    for account in &list.accounts {
+        listed.incarnations += u64::from(account.renewed);
+        let key = keys::account(&account.address, number);
+        let written = tables.incarnations.get(snapshot.txn, &key)?.is_some();
+        let incarnation = snapshot.incarnation(&account.address, number);
+        let fits = sound(&mut faults, incarnation)?.is_none_or(|found| found == account.incarnation);
+        if written != account.renewed || !fits {
+            faults.push(fault(&tables.incarnations, &key, "the list of its block has another incarnation"));
+        }
+    }
+    for hash in &list.codes {
+        if tables.codes.get(snapshot.txn, hash.as_slice())?.is_none() {
+            faults.push(fault(&tables.codes, hash.as_slice(), "a block wrote it, but it is missing"));
+        }
+    }
+    if tables.state_changes.get(snapshot.txn, &key::place(number, 0))?.is_none() {
+        faults.push(fault(&tables.state_changes, &key::number(number), "it is missing"));
+    }
+    Ok(faults)
+}
+
+/// The keys of a table that a block's list names.
+fn list_of(snapshot: &Snapshot<'_>, table: &Table, number: u64) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    let tables = snapshot.tables;
+    let mut list = BTreeSet::new();
+    let Some(keys) = sound(&mut Vec::new(), snapshot.state_keys(number))? else { return Ok(list) };
+    for account in keys.accounts {
+        let key = keys::account(&account.address, number).to_vec();
+        if table.name == tables.slots.name {
+            let slot = |slot| keys::slot(&account.address, account.incarnation, slot, number).to_vec();
+            list.extend(account.slots.iter().map(slot));
+        } else if table.name == tables.accounts.name || account.renewed {
+            list.insert(key);
+        }
+    }
+    Ok(list)
+}
+
+/// What is wrong with a value, by itself.
+fn value_fault(
+    snapshot: &Snapshot<'_>,
+    table: &Table,
+    key: &[u8],
+    bytes: &[u8],
+) -> Result<Option<Fault>, StoreError> {
+    let tables = snapshot.tables;
+    let wrong = if table.name == tables.accounts.name {
+        match value::decode_account(bytes) {
+            Ok(Some(account)) => {
+                (!has_code(snapshot, &account.code_hash)?).then_some("its code is not stored")
+            }
+            Ok(None) => None,
+            Err(why) => Some(why),
+        }
+    } else if table.name == tables.slots.name {
+        value::decode_slot(bytes).err()
+    } else {
+        (bytes.len() != 4).then_some("an incarnation does not have 4 bytes")
+    };
+    Ok(wrong.map(|why| fault(table, key, why)))
+}
+
+fn has_code(snapshot: &Snapshot<'_>, hash: &B256) -> Result<bool, StoreError> {
+    let codes = &snapshot.tables.codes;
+    Ok(*hash == KECCAK256_EMPTY || codes.get(snapshot.txn, hash.as_slice())?.is_some())
+}
