@@ -11,7 +11,7 @@ use foreseal_node::{Node, View};
 use foreseal_types::mutant;
 
 use crate::{
-    Error, Method, RpcError, Wait,
+    Access, Development, Error, Method, RpcError, Wait,
     params::Params,
     table::{self, Run},
 };
@@ -62,6 +62,7 @@ pub struct Context<'a> {
     pub(crate) node: &'a Node,
     view: Option<&'a Arc<View>>,
     pub(crate) limits: &'a Limits,
+    pub(crate) development: &'a Development,
 }
 
 impl<'a> Context<'a> {
@@ -89,12 +90,22 @@ pub enum Reply {
 pub struct Api {
     node: Arc<Node>,
     limits: Limits,
+    development: Arc<Development>,
+    /// Whether callers come by the admin listener.
+    admin: bool,
 }
 
 impl Api {
     /// Answers for `node` within `limits`.
     pub fn new(node: Arc<Node>, limits: Limits) -> Self {
-        Self { node, limits }
+        Self { node, limits, development: Arc::default(), admin: false }
+    }
+
+    /// The same methods, and those for administrators: for the admin listener.
+    #[must_use]
+    pub fn for_admin(&self) -> Self {
+        let Self { node, limits, development, .. } = self;
+        Self { node: node.clone(), limits: *limits, development: development.clone(), admin: true }
     }
 
     /// The node.
@@ -132,8 +143,10 @@ impl Api {
     ) -> Result<Reply, RpcError> {
         let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
         let view = newest.as_ref().or(view);
-        let context = Context { node: &self.node, view, limits: &self.limits };
+        let context =
+            Context { node: &self.node, view, limits: &self.limits, development: &self.development };
         let reply = guarded(method.name, || {
+            self.admit(method)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
                 Run::Answer(answer) => answer(&context, &mut params).map(Reply::Ready),
@@ -141,6 +154,17 @@ impl Api {
             }
         });
         reply.map_err(RpcError::from)
+    }
+
+    /// Refuses a method that is not for whoever calls here.
+    fn admit(&self, method: &Method) -> Result<(), Error> {
+        match method.access {
+            Access::Development if self.node.settings().development.is_none() => {
+                Err(Error::DevelopmentOnly(method.name))
+            }
+            Access::Admin if !self.admin => Err(Error::AdminOnly(method.name)),
+            Access::Everyone | Access::Development | Access::Admin => Ok(()),
+        }
     }
 
     /// What `method` answers by now; `None` when it has to wait on.

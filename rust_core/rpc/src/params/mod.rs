@@ -2,6 +2,7 @@
 
 mod block;
 mod call_object;
+mod development;
 mod filter;
 mod hex;
 mod overrides;
@@ -15,6 +16,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 pub use call_object::CallObject;
+pub use development::{Amount, Finality, MineOptions, Number, ReorgPairs};
 pub use filter::{BlockSelection, Filter, Tag};
 pub use overrides::CallBlock;
 pub use storage::{StorageKey, StorageRequests};
@@ -35,6 +37,12 @@ pub enum Reason {
     NotArray,
     #[error("expected a number")]
     NotNumber,
+    #[error("expected a whole number, such as 5, \"5\" or \"0x5\"")]
+    NotWhole,
+    #[error("expected a signed transaction and the place of its block")]
+    NotPair,
+    #[error("needs safe, finalized or both")]
+    NamesNoFinality,
     #[error("hex string without 0x prefix")]
     NoPrefix,
     #[error("hex number has no digits")]
