@@ -5,11 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 from command import foreseal
 from live import LiveNode
-from live.process import foreseal_command
 from live_node import shared
 
 # Samples that the specification or the conventions answer in another way, with the reason.
@@ -44,17 +41,6 @@ def exchanges() -> Iterator[Exchange]:
             assert len(requests) == len(responses) > 0
             for request, response in zip(requests, responses, strict=True):
                 yield Exchange(f"{method}/{path.name}", request.encode(), json.loads(response))
-
-
-@pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveNode]:
-    """`foreseal run --no-produce` on the imported chain."""
-    sample, datadir = shared("execution-apis"), tmp_path_factory.mktemp("samples")
-    done = foreseal("import", "--datadir", datadir, "--genesis", sample / "genesis.json", sample / "chain.rlp")
-    assert done.returncode == 0, done.stderr
-    node = LiveNode([foreseal_command(), "run", "--datadir", str(datadir), "--no-produce", "--port", "0"])
-    yield node
-    assert node.stop() == 0
 
 
 def without_message(response: Any) -> Any:

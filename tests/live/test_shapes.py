@@ -4,15 +4,11 @@ Written after the OpenRPC sources of ethereum/execution-apis at 033ca6e (7 Augus
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from command import foreseal
 from live import LiveNode, RpcFailure
-from live.process import foreseal_command
-from live_node import shared
 
 # A shape is a pattern of a string, a type, a tuple of alternatives, [items], {name: shape}, or None for null.
 QUANTITY = re.compile("0x(0|[1-9a-f][0-9a-f]*)")
@@ -92,17 +88,6 @@ ERRORS: list[tuple[str, list[Any], int]] = [
     ("debug_getRawTransaction", ["0x12"], -32602),
     ("eth_sendRawTransactionSync", ["0x02"], -32000),
 ]
-
-
-@pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveNode]:
-    """`foreseal run --no-produce` on the recorded chain."""
-    sample, datadir = shared("execution-apis"), tmp_path_factory.mktemp("shapes")
-    done = foreseal("import", "--datadir", datadir, "--genesis", sample / "genesis.json", sample / "chain.rlp")
-    assert done.returncode == 0, done.stderr
-    node = LiveNode([foreseal_command(), "run", "--datadir", str(datadir), "--no-produce", "--port", "0"])
-    yield node
-    assert node.stop() == 0
 
 
 def fits(value: Any, shape: Any) -> bool:

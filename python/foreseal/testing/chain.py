@@ -70,18 +70,15 @@ class Chain:
         self.accounts = tuple(TestAccount(address, key) for address, key in derived)
         """The funded accounts."""
         where = _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
-        self._folder = tempfile.TemporaryDirectory(prefix="foreseal-", dir=where)
-        try:
-            core = self.settings.for_core(Path(self._folder.name))
-            self._node = _core.SteppedNode(core, self.settings.time)
-        except BaseException:
-            self._folder.cleanup()
-            raise
+        with contextlib.ExitStack() as opening:
+            folder = opening.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-", dir=where))
+            self._node = _core.SteppedNode(self.settings.for_core(Path(folder)), self.settings.time)
+            self._open = opening.pop_all()
 
     def close(self) -> None:
         """End the chain and remove what it kept. A second call does nothing."""
         self._node.stop()
-        self._folder.cleanup()
+        self._open.close()
 
     def __enter__(self) -> Self:
         return self

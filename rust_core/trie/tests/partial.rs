@@ -1,11 +1,12 @@
 //! Tries of which parts are in a source, against the same tries wholly in memory.
 
+mod alloy;
 mod versions;
 
 use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, keccak256};
-use alloy_trie::{HashBuilder, Nibbles, proof::verify_proof};
+use alloy_trie::{Nibbles, proof::verify_proof};
 use foreseal_trie::{Change, EMPTY_ROOT, Key, LoadError, Lookup, NodeWrite, Trie, Want, Whole};
 use proptest::{collection::vec, option, prelude::*};
 use versions::{Nodes, Version};
@@ -182,14 +183,6 @@ fn model(trie: &Tree) -> BTreeMap<Vec<u8>, Vec<u8>> {
     pairs.map(|(key, value)| (key.as_slice().to_vec(), value)).collect()
 }
 
-fn alloy_root(model: &BTreeMap<B256, Vec<u8>>) -> B256 {
-    let mut builder = HashBuilder::default();
-    for (key, value) in model {
-        builder.add_leaf(Nibbles::unpack(key), value);
-    }
-    builder.root()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
@@ -211,7 +204,7 @@ proptest! {
             let old = Tree::stub(tries[tries.len() - 1].root());
             let source = nodes.at(number - 1);
             let next = apply(&old, &batch, &source);
-            prop_assert_eq!(next.root(), alloy_root(&model));
+            prop_assert_eq!(next.root(), alloy::root(&model));
             let changes = next.changes(&source, &old, &source, false).unwrap();
             nodes.write(number, &changes.nodes);
             for (key, _) in batch.iter().take(20) {

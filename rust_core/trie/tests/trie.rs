@@ -1,11 +1,11 @@
 //! The persistent trie against two independent ones: alloy-trie for hashed keys, the yellow paper for any keys.
 
+mod alloy;
 mod reference;
 
 use std::collections::BTreeMap;
 
 use alloy_primitives::{B256, Bytes, keccak256};
-use alloy_trie::{HashBuilder, Nibbles};
 use foreseal_trie::{Change, EMPTY_ROOT, Key, Lookup, MAX_KEY_BYTES, Trie, Value, Whole};
 use proptest::{collection::vec, option, prelude::*};
 use reference::Model;
@@ -107,14 +107,6 @@ proptest! {
     }
 }
 
-fn alloy_root(model: &BTreeMap<B256, Vec<u8>>) -> B256 {
-    let mut builder = HashBuilder::default();
-    for (key, value) in model {
-        builder.add_leaf(Nibbles::unpack(key), value);
-    }
-    builder.root()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -135,14 +127,14 @@ proptest! {
                 };
             }
             trie = trie.apply(batch.into_iter().map(|(key, value)| (key.into(), value)).collect());
-            prop_assert_eq!(trie.root(), alloy_root(&model));
+            prop_assert_eq!(trie.root(), alloy::root(&model));
             prop_assert_eq!(trie.len(), Some(model.len()));
             generations.push((trie.clone(), model.clone()));
         }
         for (trie, model) in generations {
             let model_pairs: Vec<_> = model.iter().map(|(k, v)| (k.to_vec(), v.clone())).collect();
             prop_assert_eq!(pairs(&trie), model_pairs);
-            prop_assert_eq!(trie.root(), alloy_root(&model));
+            prop_assert_eq!(trie.root(), alloy::root(&model));
         }
     }
 }
@@ -160,7 +152,7 @@ fn a_large_unsorted_batch() {
     let trie = Trie::default().apply(first.chain(second).collect());
     let kept = keys.iter().zip(0..).filter(|(_, seed)| !u64::is_multiple_of(*seed, 5));
     let model: BTreeMap<B256, Vec<u8>> = kept.map(|(key, seed)| (*key, value(seed))).collect();
-    assert_eq!(trie.root(), alloy_root(&model));
+    assert_eq!(trie.root(), alloy::root(&model));
     assert_eq!(trie.len(), Some(model.len()));
 }
 
@@ -214,5 +206,5 @@ fn values_are_typed() {
     }
     let trie = Trie::default().apply(vec![(keccak256("a").into(), Some(Number(7)))]);
     assert_eq!(trie.get(keccak256("a").as_slice()).value().map(|number| number.0), Some(7));
-    assert_eq!(trie.root(), alloy_root(&BTreeMap::from([(keccak256("a"), vec![7])])));
+    assert_eq!(trie.root(), alloy::root(&BTreeMap::from([(keccak256("a"), vec![7])])));
 }

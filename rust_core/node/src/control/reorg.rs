@@ -13,16 +13,11 @@ impl Sequencer {
     /// # Errors
     /// Below the finalized block only a development chain goes back.
     pub fn unwind(&mut self, number: u64) -> Result<(), ControlError> {
-        let mut draft = self.unwound(number)?;
+        let draft = self.unwound(number)?;
         if self.slot.is_none() {
             return Ok(self.commit(draft, None)?);
         }
-        let slot = self.next_slot(&draft.chain, self.now());
-        let opening = self.opening(slot.timestamp);
-        draft.open(&opening)?;
-        self.commit(draft, slot)?;
-        self.step(&mut || true)?;
-        Ok(())
+        self.resume(draft)
     }
 
     /// Replaces the newest `blocks.len()` sealed blocks by as many others, in one change; each holds the transactions
@@ -45,6 +40,11 @@ impl Sequencer {
             draft.include(transactions)?;
             draft.seal()?;
         }
+        self.resume(draft)
+    }
+
+    /// Opens the block after the newest sealed one of `draft`, makes the draft the chain, and takes what the pool has.
+    fn resume(&mut self, mut draft: Draft) -> Result<(), ControlError> {
         let slot = self.next_slot(&draft.chain, self.now());
         let opening = self.opening(slot.timestamp);
         draft.open(&opening)?;

@@ -33,7 +33,7 @@ pub use additions::Additions;
 pub use criterion::Criterion;
 pub use matches::{Matches, Next};
 
-/// Bits of an ordinal that are inside a chunk. Measured in docs/decisions.md.
+/// Bits of an ordinal that are inside a chunk: as many as one container of a roaring bitmap holds.
 const CHUNK_BITS: u32 = 16;
 
 /// The index: one LMDB table. Writes are part of the caller's transaction.
