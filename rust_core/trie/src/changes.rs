@@ -93,10 +93,8 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         (new, new_skip): (&Node<V>, usize),
     ) -> Result<(), LoadError<S::Error>> {
         let (Node::Branch(old_branch), Node::Branch(new_branch)) = (old, new) else {
-            self.value_of(old, false);
-            self.below(old, old_skip, Self::removed)?;
-            self.value_of(new, true);
-            return self.below(new, new_skip, Self::added);
+            self.gone(old, old_skip)?;
+            return self.came(new, new_skip);
         };
         let (old_rest, new_rest) = (&old_branch.prefix()[old_skip..], &new_branch.prefix()[new_skip..]);
         let shared = old_rest.iter().zip(new_rest).take_while(|(a, b)| a == b).count();
@@ -119,9 +117,14 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
                 self.value_of(new, true);
                 self.against_old_prefix((old, old_skip + shared), new_branch, on)?;
             }
+            // The two part here: neither has anything below the other, and the paths stay in order.
+            (Some(old_on), Some(new_on)) if old_on < new_on => {
+                self.gone(old, old_skip + shared)?;
+                self.came(new, new_skip + shared)?;
+            }
             (Some(_), Some(_)) => {
-                self.below(old, old_skip + shared, Self::removed)?;
-                self.below(new, new_skip + shared, Self::added)?;
+                self.came(new, new_skip + shared)?;
+                self.gone(old, old_skip + shared)?;
             }
         }
         self.path.truncate(depth);
@@ -135,20 +138,21 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         on: u8,
         (new, skip): (&Node<V>, usize),
     ) -> Result<(), LoadError<S::Error>> {
-        if old.child(on).is_none() {
-            self.below(new, skip, Self::added)?;
-        }
-        for (nibble, child) in old.entries() {
-            self.at(nibble, |walk| {
-                if nibble != on {
-                    return walk.removed(child);
-                }
-                if walk.is_stored(child) {
-                    walk.write(NodeWrite::Gone);
-                }
-                let node = walk.open(child, walk.old_source)?;
-                walk.inside((&node, 0), (new, skip + 1))
-            })?;
+        for nibble in 0..16 {
+            match old.child(nibble) {
+                None if nibble == on => self.came(new, skip)?,
+                None => {}
+                Some(child) => self.at(nibble, |walk| {
+                    if nibble != on {
+                        return walk.removed(child);
+                    }
+                    if walk.is_stored(child) {
+                        walk.write(NodeWrite::Gone);
+                    }
+                    let node = walk.open(child, walk.old_source)?;
+                    walk.inside((&node, 0), (new, skip + 1))
+                })?,
+            }
         }
         Ok(())
     }
@@ -160,20 +164,21 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         new: &Branch<V>,
         on: u8,
     ) -> Result<(), LoadError<S::Error>> {
-        if new.child(on).is_none() {
-            self.below(old, skip, Self::removed)?;
-        }
-        for (nibble, child) in new.entries() {
-            self.at(nibble, |walk| {
-                if nibble != on {
-                    return walk.added(child);
-                }
-                let node = walk.open(child, walk.new_source)?;
-                if walk.is_stored(child) {
-                    walk.write_node(&node);
-                }
-                walk.inside((old, skip + 1), (&node, 0))
-            })?;
+        for nibble in 0..16 {
+            match new.child(nibble) {
+                None if nibble == on => self.gone(old, skip)?,
+                None => {}
+                Some(child) => self.at(nibble, |walk| {
+                    if nibble != on {
+                        return walk.added(child);
+                    }
+                    let node = walk.open(child, walk.new_source)?;
+                    if walk.is_stored(child) {
+                        walk.write_node(&node);
+                    }
+                    walk.inside((old, skip + 1), (&node, 0))
+                })?,
+            }
         }
         Ok(())
     }
@@ -184,8 +189,7 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
         if self.is_stored(child) {
             self.write_node(&node);
         }
-        self.value_of(&node, true);
-        self.below(&node, 0, Self::added)
+        self.came(&node, 0)
     }
 
     /// A node of the old snapshot where the new one has none.
@@ -199,6 +203,18 @@ impl<'s, V: Value, S: NodeSource + ?Sized> Comparison<'s, V, S> {
             }
         }
         Ok(())
+    }
+
+    /// What a node of the new snapshot holds from so many nibbles of its prefix on, all of it without a counterpart.
+    fn came(&mut self, node: &Node<V>, skip: usize) -> Result<(), LoadError<S::Error>> {
+        self.value_of(node, true);
+        self.below(node, skip, Self::added)
+    }
+
+    /// What a node of the old snapshot held from so many nibbles of its prefix on, all of it without a counterpart.
+    fn gone(&mut self, node: &Node<V>, skip: usize) -> Result<(), LoadError<S::Error>> {
+        self.value_of(node, false);
+        self.below(node, skip, Self::removed)
     }
 
     /// Does `each` with every child of a node that has no counterpart.

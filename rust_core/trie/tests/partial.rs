@@ -125,6 +125,8 @@ proptest! {
                 prop_assert_eq!(&whole.values, &stubs.values);
                 prop_assert_eq!(&whole.former, &stubs.former);
                 prop_assert!(whole.nodes.is_sorted_by(|a, b| a.path < b.path));
+                prop_assert!(whole.values.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
+                prop_assert!(whole.former.is_sorted_by(|a, b| a.0.as_slice() < b.0.as_slice()));
                 // Every value that came, went or changed is named.
                 let (old, new) = (model(old), model(new));
                 for (key, value) in &new {
