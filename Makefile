@@ -8,6 +8,7 @@ PYTEST_WORKERS ?= 2
 ARGS ?=
 KILLS ?= 200
 SEED ?= 1
+CASES ?= 5000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load fuzz mutants kills coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load fuzz properties mutants kills coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,8 +54,9 @@ run: build ## Start a development chain on http://127.0.0.1:8545 (ARGS="--port 9
 
 test: test-rust test-python ## Run every test, Rust then Python
 
+# The gate draws the same cases every time; `make properties` draws others.
 test-rust: $(VENV)/.run
-	cargo test --release --workspace --quiet
+	PROPTEST_RNG_SEED=$(SEED) cargo test --release --workspace --quiet
 
 test-python: build $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
@@ -81,6 +83,10 @@ load: build $(VENV)/.dev ## Compare requests a second with a bare granian app an
 
 fuzz: build $(VENV)/.dev ## Send 10,000 generated bodies through the handler and to a live node
 	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/server/test_fuzz.py tests/live/test_bad_bodies.py -n 0 -s $(ARGS)
+
+properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, drawn anew
+	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --hypothesis-profile=properties $(ARGS)
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
