@@ -11,8 +11,8 @@ from live import LiveNode, Rpc, live_node
 # A project of its own, which test_example_project.py runs.
 collect_ignore = ["example_project"]
 
-# The gate draws the same cases every time, so that a red one speaks of the change in front of it; `make properties` draws
-# others.
+# The gate draws the same cases every time, so that a red one speaks of the change in front of it; `make properties`
+# draws others.
 settings.register_profile("gate", derandomize=True)
 settings.register_profile("properties", max_examples=5000, deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("gate")
