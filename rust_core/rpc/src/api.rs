@@ -12,7 +12,7 @@ use foreseal_node::{Node, View};
 use foreseal_types::mutant;
 
 use crate::{
-    Error, Method, RpcError, Wait,
+    Access, Development, Error, Method, RpcError, Wait,
     filters::Filters,
     params::Params,
     table::{self, Run},
@@ -74,6 +74,7 @@ pub struct Context<'a> {
     view: Option<&'a Arc<View>>,
     pub(crate) limits: &'a Limits,
     pub(crate) filters: &'a Filters,
+    pub(crate) development: &'a Development,
 }
 
 impl<'a> Context<'a> {
@@ -101,13 +102,30 @@ pub enum Reply {
 pub struct Api {
     node: Arc<Node>,
     limits: Limits,
-    filters: Filters,
+    filters: Arc<Filters>,
+    development: Arc<Development>,
+    /// Whether callers come by the admin listener.
+    admin: bool,
 }
 
 impl Api {
     /// Answers for `node` within `limits`.
     pub fn new(node: Arc<Node>, limits: Limits) -> Self {
-        Self { node, limits, filters: Filters::new(B256::new(rand::random())) }
+        let filters = Arc::new(Filters::new(B256::new(rand::random())));
+        Self { node, limits, filters, development: Arc::default(), admin: false }
+    }
+
+    /// The same methods, and those for administrators: for the admin listener.
+    #[must_use]
+    pub fn for_admin(&self) -> Self {
+        let Self { node, limits, filters, development, .. } = self;
+        Self {
+            node: node.clone(),
+            limits: *limits,
+            filters: filters.clone(),
+            development: development.clone(),
+            admin: true,
+        }
     }
 
     /// The node.
@@ -145,8 +163,15 @@ impl Api {
     ) -> Result<Reply, RpcError> {
         let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
         let view = newest.as_ref().or(view);
-        let context = Context { node: &self.node, view, limits: &self.limits, filters: &self.filters };
+        let context = Context {
+            node: &self.node,
+            view,
+            limits: &self.limits,
+            filters: &self.filters,
+            development: &self.development,
+        };
         let reply = guarded(method.name, || {
+            self.admit(method)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
                 Run::Answer(answer) => answer(&context, &mut params).map(Reply::Ready),
@@ -154,6 +179,17 @@ impl Api {
             }
         });
         reply.map_err(RpcError::from)
+    }
+
+    /// Refuses a method that is not for whoever calls here.
+    fn admit(&self, method: &Method) -> Result<(), Error> {
+        match method.access {
+            Access::Development if self.node.settings().development.is_none() => {
+                Err(Error::DevelopmentOnly(method.name))
+            }
+            Access::Admin if !self.admin => Err(Error::AdminOnly(method.name)),
+            Access::Everyone | Access::Development | Access::Admin => Ok(()),
+        }
     }
 
     /// What `method` answers by now; `None` when it has to wait on.

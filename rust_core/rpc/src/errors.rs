@@ -6,12 +6,12 @@ use alloy_primitives::{Bytes, U256};
 use foreseal_evm::{
     EstimateError, ExecutionError, HaltReason, OverrideError, Rejected, SimulateError, TraceLimit,
 };
-use foreseal_node::{ResolveError, SubmitError};
+use foreseal_node::{ControlError, ResolveError, SubmitError};
 use foreseal_pool::PoolError;
 use foreseal_state::StateError;
 
 use crate::{
-    SyncError,
+    DevelopmentError, SyncError,
     json::{Object, write_data, write_quantity},
     params::ParamsError,
     revert,
@@ -24,6 +24,10 @@ const INSUFFICIENT_FUNDS: &str = "insufficient funds for gas * price + value";
 #[derive(Debug)]
 pub enum Error {
     UnknownMethod(String),
+    /// The method is for development nodes.
+    DevelopmentOnly(&'static str),
+    /// The method is for the admin listener.
+    AdminOnly(&'static str),
     Params(ParamsError),
     /// The journal is being replayed: there is no view yet.
     Starting,
@@ -60,6 +64,8 @@ pub enum Error {
     TraceLimit(TraceLimit),
     Submit(SubmitError),
     Sync(SyncError),
+    Control(ControlError),
+    Development(DevelopmentError),
     State(StateError),
     /// A method panicked; the log has the details.
     Panicked,
@@ -149,6 +155,8 @@ from! {
     TraceLimit => TraceLimit,
     SubmitError => Submit,
     SyncError => Sync,
+    ControlError => Control,
+    DevelopmentError => Development,
     StateError => State,
 }
 
@@ -186,6 +194,14 @@ impl From<Error> for RpcError {
             Error::UnknownMethod(name) => {
                 Self::new(METHOD_NOT_FOUND, format!("the method {name} does not exist"))
             }
+            Error::DevelopmentOnly(name) => {
+                let message = format!("the method {name} is served by development nodes only: foreseal dev");
+                Self::new(METHOD_NOT_FOUND, message)
+            }
+            Error::AdminOnly(name) => {
+                let message = format!("the method {name} is served on the admin listener only: --admin");
+                Self::new(METHOD_NOT_FOUND, message)
+            }
             Error::Params(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::Starting => Self::new(UNAVAILABLE, SubmitError::Starting.to_string()),
             Error::Resolve(error @ ResolveError::NotFound) => Self::new(NOT_FOUND, error.to_string()),
@@ -220,6 +236,8 @@ impl From<Error> for RpcError {
                 Self::new(UNAVAILABLE, error.to_string())
             }
             Error::Sync(error) => error.into(),
+            Error::Control(error) => error.into(),
+            Error::Development(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::State(error) | Error::Resolve(ResolveError::Read(error)) => error.into(),
             Error::Panicked => Self::new(INTERNAL, "internal error"),
         }
@@ -352,6 +370,24 @@ impl From<SyncError> for RpcError {
             }
         };
         Self { data: Some(data), ..Self::new(code, error.to_string()) }
+    }
+}
+
+impl From<ControlError> for RpcError {
+    fn from(error: ControlError) -> Self {
+        use ControlError as C;
+        let code = match &error {
+            C::TooMany { what, max } => return Self::limit("the request asks for", what, *max),
+            C::Starting | C::Stopped(_) | C::Failed(_) => UNAVAILABLE,
+            C::NoSuchBlock(_) => NOT_FOUND,
+            C::Timestamp { .. } | C::Clock(_) => INVALID_PARAMS,
+            C::NotProducing
+            | C::NotDevelopment
+            | C::Finalized { .. }
+            | C::Finality { .. }
+            | C::Refused(_) => SERVER,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

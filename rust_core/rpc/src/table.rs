@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
-    Context, Error, Reply, block_parts, blocks, calls, chain, config, discover, fees, filters, logs,
-    params::Params, proofs, raw, send_sync, simulate, state, storage_values, submit, traces,
+    Context, Error, Reply, block_parts, blocks, calls, chain, config, development, discover, fees, filters,
+    finality, logs, params::Params, proofs, raw, send_sync, simulate, state, storage_values, submit, traces,
     transaction_status, transactions, txpool,
 };
 
@@ -20,6 +20,16 @@ pub enum Cost {
     Inline,
     /// May take longer: belongs on another thread.
     Threaded,
+}
+
+/// Whom a method is for. Who may call is decided in one place, [`Api::begin`](crate::Api::begin).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Everyone,
+    /// Served by development nodes alone.
+    Development,
+    /// Served on the admin listener alone.
+    Admin,
 }
 
 /// A method that answers at once. The answer is JSON.
@@ -39,6 +49,7 @@ pub(crate) enum Run {
 pub struct Method {
     pub name: &'static str,
     pub cost: Cost,
+    pub access: Access,
     /// In the order given; required ones first.
     pub arguments: &'static [Argument],
     pub(crate) run: Run,
@@ -46,16 +57,21 @@ pub struct Method {
 
 impl Method {
     pub(crate) const fn inline(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
-        Self { name, cost: Cost::Inline, arguments, run: Run::Answer(run) }
+        Self { name, cost: Cost::Inline, access: Access::Everyone, arguments, run: Run::Answer(run) }
     }
 
     pub(crate) const fn threaded(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
-        Self { name, cost: Cost::Threaded, arguments, run: Run::Answer(run) }
+        Self { name, cost: Cost::Threaded, access: Access::Everyone, arguments, run: Run::Answer(run) }
+    }
+
+    /// The same method, not for everyone.
+    pub(crate) const fn only(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
     /// Begins on another thread and blocks none while it waits.
     pub(crate) const fn waiting(name: &'static str, arguments: &'static [Argument], run: Begin) -> Self {
-        Self { name, cost: Cost::Threaded, arguments, run: Run::Begin(run) }
+        Self { name, cost: Cost::Threaded, access: Access::Everyone, arguments, run: Run::Begin(run) }
     }
 }
 
@@ -66,9 +82,15 @@ const FAMILIES: &[&[Method]] = &[
     calls::METHODS,
     chain::METHODS,
     config::METHODS,
+    development::FAMILIES[0],
+    development::FAMILIES[1],
+    development::FAMILIES[2],
+    development::FAMILIES[3],
+    development::FAMILIES[4],
     discover::METHODS,
     fees::METHODS,
     filters::METHODS,
+    finality::METHODS,
     logs::METHODS,
     proofs::METHODS,
     raw::METHODS,
@@ -100,6 +122,8 @@ pub fn method(name: &str) -> Option<&'static Method> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Address,
+    /// A whole number in any notation, at most 256 bits.
+    Amount,
     /// A block tag, hash or EIP-1898 object.
     Block,
     /// Fields of the block that a request sets.
@@ -110,15 +134,23 @@ pub enum Kind {
     /// Bytes of any length.
     Data,
     Filter,
+    /// The safe and the finalized block.
+    Finality,
     /// 32 bytes.
     Hash,
     /// A time: an integer or a quantity. No value of it is wrong.
     Milliseconds,
     /// A filter with a cursor and a limit.
     LogQuery,
+    /// A timestamp, or an object with it and a number of blocks.
+    Mine,
+    /// A whole number in any notation, at most 64 bits.
+    Number,
     Percentiles,
     /// At most 64 bits.
     Quantity,
+    /// Pairs of a signed transaction and the place of its block.
+    ReorgPairs,
     /// A storage position.
     Slot,
     /// Storage positions of several accounts by address.

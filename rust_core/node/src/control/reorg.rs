@@ -7,6 +7,11 @@ use foreseal_types::Transaction;
 use crate::{ControlError, draft::Draft, sequencer::Sequencer};
 
 impl Sequencer {
+    /// Number of the newest sealed block.
+    pub fn height(&self) -> u64 {
+        self.chain.latest().number()
+    }
+
     /// Makes sealed block `number` the newest one. The transactions after it return to the pool, those of the block being
     /// built too.
     ///
@@ -27,6 +32,10 @@ impl Sequencer {
         self.producing()?;
         let latest = self.chain.latest().number();
         let depth = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
+        let max = self.settings.development.map_or(0, |development| development.mined);
+        if depth > max {
+            return Err(ControlError::TooMany { what: "blocks at a time", max });
+        }
         let common = latest.checked_sub(depth).ok_or(ControlError::NoSuchBlock(depth))?;
         if depth == 0 {
             return Ok(());

@@ -2,6 +2,7 @@
 
 mod block;
 mod call_object;
+mod development;
 mod filter;
 mod hex;
 mod overrides;
@@ -17,6 +18,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 pub use call_object::CallObject;
+pub use development::{Amount, Finality, MineOptions, Number, ReorgPairs};
 pub use filter::{BlockSelection, Filter, LogQuery, Tag};
 pub use overrides::CallBlock;
 pub use simulation::Simulation;
@@ -47,6 +49,12 @@ pub enum Reason {
     UnknownTracer { name: String },
     #[error("JavaScript tracers are not supported")]
     JavaScript,
+    #[error("expected a whole number, such as 5, \"5\" or \"0x5\"")]
+    NotWhole,
+    #[error("expected a signed transaction and the place of its block")]
+    NotPair,
+    #[error("needs safe, finalized or both")]
+    NamesNoFinality,
     #[error("hex string without 0x prefix")]
     NoPrefix,
     #[error("hex number has no digits")]

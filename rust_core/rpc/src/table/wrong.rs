@@ -6,18 +6,23 @@ impl Kind {
     /// Every kind.
     pub const ALL: &[Self] = &[
         Self::Address,
+        Self::Amount,
         Self::Block,
         Self::BlockOverrides,
         Self::Boolean,
         Self::Call,
         Self::Data,
         Self::Filter,
+        Self::Finality,
         Self::Hash,
         Self::Milliseconds,
         Self::LogQuery,
         Self::Percentiles,
         Self::Quantity,
         Self::Simulation,
+        Self::Mine,
+        Self::Number,
+        Self::ReorgPairs,
         Self::Slot,
         Self::Slots,
         Self::StorageRequests,
@@ -321,22 +326,71 @@ const STATE_OVERRIDES: &[Case] = &[
     ),
 ];
 
+const AMOUNT: &[Case] = &[
+    ("true", WHOLE),
+    ("-1", WHOLE),
+    ("1.5", WHOLE),
+    ("\"\"", WHOLE),
+    ("\"0x\"", WHOLE),
+    ("\"zz\"", WHOLE),
+    ("\"0xzz\"", WHOLE),
+    (
+        "\"0x10000000000000000000000000000000000000000000000000000000000000000\"",
+        "hex number is larger than 256 bits",
+    ),
+];
+const NUMBER: &[Case] = &[
+    ("[]", WHOLE),
+    ("-1", WHOLE),
+    ("1e3", WHOLE),
+    ("\"0x\"", WHOLE),
+    ("18446744073709551616", "hex number is larger than 64 bits"),
+    ("\"0x10000000000000000\"", "hex number is larger than 64 bits"),
+];
+const MINE: &[Case] = &[
+    ("true", WHOLE),
+    ("[]", WHOLE),
+    ("{\"timestamp\":true}", WHOLE),
+    ("{\"blocks\":-1}", WHOLE),
+    ("{\"blocks\":1,\"blocks\":2}", "field given twice, or not valid JSON"),
+];
+const REORG_PAIRS: &[Case] = &[
+    ("{}", "expected an array"),
+    ("[\"0x00\"]", "[0]): expected an array"),
+    ("[[\"0x00\"]]", "[0]): expected a signed transaction and the place of its block"),
+    ("[[\"zz\",0]]", "[0][0]): hex string without 0x prefix"),
+    ("[[\"0x00\",-1]]", WHOLE),
+];
+const FINALITY: &[Case] = &[
+    ("\"0x1\"", "expected an object"),
+    ("{}", "needs safe, finalized or both"),
+    ("{\"safe\":1}", ".safe): expected a string"),
+    ("{\"finalized\":\"latest\"}", ".finalized): hex string without 0x prefix"),
+    ("{\"safe\":\"0x01\"}", ".safe): hex number has leading zeros"),
+];
+const WHOLE: &str = "expected a whole number, such as 5, \"5\" or \"0x5\"";
+
 /// Values that an argument of this kind refuses, each with the end of its message.
 pub fn wrong_values(kind: Kind) -> &'static [Case] {
     match kind {
         Kind::Address => ADDRESS,
+        Kind::Amount => AMOUNT,
         Kind::Block => BLOCK,
         Kind::BlockOverrides => BLOCK_OVERRIDES,
         Kind::Boolean => BOOLEAN,
         Kind::Call => CALL,
         Kind::Data => DATA,
         Kind::Filter => FILTER,
+        Kind::Finality => FINALITY,
         Kind::Hash => HASH,
         Kind::Milliseconds => &[],
         Kind::LogQuery => LOG_QUERY,
         Kind::Percentiles => PERCENTILES,
         Kind::Quantity => QUANTITY,
         Kind::Simulation => SIMULATION,
+        Kind::Mine => MINE,
+        Kind::Number => NUMBER,
+        Kind::ReorgPairs => REORG_PAIRS,
         Kind::Slot => SLOT,
         Kind::Slots => SLOTS,
         Kind::StorageRequests => STORAGE_REQUESTS,

@@ -4,6 +4,7 @@ mod arguments;
 mod asked;
 mod blocks;
 mod calls;
+mod development;
 mod fees;
 mod filters;
 mod geth_traces;
@@ -30,7 +31,9 @@ use std::{
 
 use alloy_primitives::{B256, U256};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, FinalityDepth, Node, Now, Producer, Production, Settings, Surroundings, View};
+use foreseal_node::{
+    Clock, Development, FinalityDepth, Node, Now, Producer, Production, Settings, Surroundings, View,
+};
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
 use serde_json::Value;
@@ -73,6 +76,16 @@ struct Bench {
 impl Bench {
     fn new(wallets: u64) -> Self {
         Self::with_limits(wallets, Limits::default())
+    }
+
+    /// A development node, asked through the admin listener.
+    fn developing(wallets: u64) -> Self {
+        let datadir = tempfile::tempdir().unwrap();
+        let wallets = Wallet::some(wallets);
+        let development = Some(Development { snapshots: 1_000, mined: 5 });
+        let settings = Settings { development, ..settings(datadir.path(), &wallets) };
+        let bench = Self::open(datadir, settings, wallets, Limits::default());
+        Self { api: bench.api.for_admin(), ..bench }
     }
 
     fn with_limits(wallets: u64, limits: Limits) -> Self {

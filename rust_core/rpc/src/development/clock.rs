@@ -1,0 +1,41 @@
+//! The chain's clock. Answers are plain JSON numbers, as anvil gives them.
+
+use crate::{
+    Access, Argument, Context, Error, Kind, Method,
+    params::{Number, Params},
+};
+
+use super::NULL;
+
+const SECONDS: Argument = Argument::required("seconds", Kind::Number);
+const TIMESTAMP: Argument = Argument::required("timestamp", Kind::Number);
+const DEVELOPMENT: Access = Access::Development;
+
+pub const METHODS: &[Method] = &[
+    Method::threaded("evm_increaseTime", &[SECONDS], increase_time).only(DEVELOPMENT),
+    Method::threaded("anvil_increaseTime", &[SECONDS], increase_time).only(DEVELOPMENT),
+    Method::threaded("evm_setNextBlockTimestamp", &[TIMESTAMP], set_next_timestamp).only(DEVELOPMENT),
+    Method::threaded("anvil_setNextBlockTimestamp", &[TIMESTAMP], set_next_timestamp).only(DEVELOPMENT),
+    Method::threaded("evm_setTime", &[TIMESTAMP], set_time).only(DEVELOPMENT),
+    Method::threaded("anvil_setTime", &[TIMESTAMP], set_time).only(DEVELOPMENT),
+];
+
+/// Answers the seconds that the clock is ahead of the wall clock by now.
+fn increase_time(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Number(seconds) = params.required()?;
+    let ahead = context.node.control(|writer| writer.increase_time(seconds))?;
+    Ok(ahead.to_string().into_bytes())
+}
+
+fn set_next_timestamp(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Number(timestamp) = params.required()?;
+    context.node.control(|writer| writer.set_next_timestamp(timestamp))?;
+    Ok(NULL.to_vec())
+}
+
+/// Answers by how many seconds the clock is later now.
+fn set_time(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Number(timestamp) = params.required()?;
+    let later = context.node.control(|writer| writer.set_time(timestamp))?;
+    Ok(later.to_string().into_bytes())
+}

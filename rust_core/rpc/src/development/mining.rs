@@ -1,0 +1,112 @@
+//! When blocks are sealed, and what the next one is like.
+
+use alloy_primitives::{Address, B256};
+use foreseal_node::Mining;
+use foreseal_pool::DropReason;
+
+use crate::{
+    Access, Argument, Context, Error, Kind, Method,
+    json::write_data,
+    params::{MineOptions, Number, Params},
+};
+
+use super::NULL;
+
+const OPTIONS: Argument = Argument::optional("options", Kind::Mine);
+const BLOCKS: &[Argument] =
+    &[Argument::optional("blocks", Kind::Number), Argument::optional("interval", Kind::Number)];
+const ADDRESS: Argument = Argument::required("address", Kind::Address);
+const BASE_FEE: Argument = Argument::required("baseFee", Kind::Number);
+const HASH: Argument = Argument::required("hash", Kind::Hash);
+const DEVELOPMENT: Access = Access::Development;
+
+pub const METHODS: &[Method] = &[
+    Method::threaded("evm_mine", &[OPTIONS], evm_mine).only(DEVELOPMENT),
+    Method::threaded("anvil_mine", BLOCKS, mine).only(DEVELOPMENT),
+    Method::threaded("hardhat_mine", BLOCKS, mine).only(DEVELOPMENT),
+    Method::threaded("evm_setAutomine", &[Argument::required("enabled", Kind::Boolean)], set_automine)
+        .only(DEVELOPMENT),
+    Method::threaded("anvil_getAutomine", &[], get_automine).only(DEVELOPMENT),
+    Method::threaded("hardhat_getAutomine", &[], get_automine).only(DEVELOPMENT),
+    Method::threaded("evm_setIntervalMining", &[Argument::required("seconds", Kind::Number)], set_interval)
+        .only(DEVELOPMENT),
+    Method::threaded("anvil_getIntervalMining", &[], get_interval).only(DEVELOPMENT),
+    Method::threaded("anvil_setCoinbase", &[ADDRESS], set_coinbase).only(DEVELOPMENT),
+    Method::threaded("hardhat_setCoinbase", &[ADDRESS], set_coinbase).only(DEVELOPMENT),
+    Method::threaded("anvil_setNextBlockBaseFeePerGas", &[BASE_FEE], set_base_fee).only(DEVELOPMENT),
+    Method::threaded("hardhat_setNextBlockBaseFeePerGas", &[BASE_FEE], set_base_fee).only(DEVELOPMENT),
+    Method::inline("anvil_dropTransaction", &[HASH], drop_transaction).only(DEVELOPMENT),
+    Method::inline("hardhat_dropTransaction", &[HASH], drop_transaction).only(DEVELOPMENT),
+];
+
+fn evm_mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let MineOptions { timestamp, blocks } = params.optional()?.unwrap_or_default();
+    context.node.control(|writer| {
+        if let Some(timestamp) = timestamp {
+            writer.set_next_timestamp(timestamp)?;
+        }
+        writer.mine(blocks.unwrap_or(1), None)
+    })?;
+    Ok(br#""0x0""#.to_vec())
+}
+
+fn mine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (blocks, interval): (Option<Number>, Option<Number>) = (params.optional()?, params.optional()?);
+    let blocks = blocks.map_or(1, |Number(blocks)| blocks);
+    context.node.control(|writer| writer.mine(blocks, interval.map(|Number(seconds)| seconds)))?;
+    Ok(NULL.to_vec())
+}
+
+/// Turning it off leaves blocks that end by time alone.
+fn set_automine(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let enabled: bool = params.required()?;
+    context.node.control(|writer| match (enabled, writer.mining()) {
+        (true, _) => writer.set_mining(Mining::Automatic),
+        (false, Mining::Automatic) => writer.set_mining(Mining::Manual),
+        (false, mining @ (Mining::Manual | Mining::Interval { .. })) => writer.set_mining(mining),
+    })?;
+    Ok(NULL.to_vec())
+}
+
+fn get_automine(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let automatic = context.node.control(|writer| Ok(writer.mining() == Mining::Automatic))?;
+    Ok(automatic.to_string().into_bytes())
+}
+
+/// Zero seconds: only on demand.
+fn set_interval(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Number(seconds) = params.required()?;
+    let mining = if seconds == 0 { Mining::Manual } else { Mining::Interval { seconds } };
+    context.node.control(|writer| writer.set_mining(mining))?;
+    Ok(NULL.to_vec())
+}
+
+fn get_interval(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(match context.node.control(|writer| Ok(writer.mining()))? {
+        Mining::Interval { seconds } => seconds.to_string().into_bytes(),
+        Mining::Automatic | Mining::Manual => NULL.to_vec(),
+    })
+}
+
+fn set_coinbase(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let address: Address = params.required()?;
+    context.node.control(|writer| writer.set_beneficiary(address))?;
+    Ok(NULL.to_vec())
+}
+
+fn set_base_fee(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Number(wei) = params.required()?;
+    context.node.control(|writer| writer.set_base_fee(wei))?;
+    Ok(NULL.to_vec())
+}
+
+/// Out of the pool; what is pre-confirmed stays. Answers the hash, or `null` if it was not pooled.
+fn drop_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let hash: B256 = params.required()?;
+    let Some(dropped) = context.node.pool().discard(&hash, DropReason::Requested) else {
+        return Ok(NULL.to_vec());
+    };
+    let mut out = Vec::new();
+    write_data(&mut out, dropped.hash.as_slice());
+    Ok(out)
+}

@@ -1,0 +1,60 @@
+//! State written without a transaction. It is there from the next step of the pending block on, and on `latest` once that is
+//! sealed.
+
+use alloy_primitives::{Address, B256, Bytes};
+use foreseal_types::{Change, Override};
+
+use crate::{
+    Access, Argument, Context, Error, Kind, Method,
+    params::{Amount, Number, Params},
+};
+
+use super::NULL;
+
+const ADDRESS: Argument = Argument::required("address", Kind::Address);
+const BALANCE: &[Argument] = &[ADDRESS, Argument::required("balance", Kind::Amount)];
+const NONCE: &[Argument] = &[ADDRESS, Argument::required("nonce", Kind::Number)];
+const CODE: &[Argument] = &[ADDRESS, Argument::required("code", Kind::Data)];
+const STORAGE: &[Argument] =
+    &[ADDRESS, Argument::required("position", Kind::Amount), Argument::required("value", Kind::Hash)];
+const DEVELOPMENT: Access = Access::Development;
+
+pub const METHODS: &[Method] = &[
+    Method::threaded("anvil_setBalance", BALANCE, set_balance).only(DEVELOPMENT),
+    Method::threaded("hardhat_setBalance", BALANCE, set_balance).only(DEVELOPMENT),
+    Method::threaded("anvil_setCode", CODE, set_code).only(DEVELOPMENT),
+    Method::threaded("hardhat_setCode", CODE, set_code).only(DEVELOPMENT),
+    Method::threaded("anvil_setNonce", NONCE, set_nonce).only(DEVELOPMENT),
+    Method::threaded("hardhat_setNonce", NONCE, set_nonce).only(DEVELOPMENT),
+    Method::threaded("anvil_setStorageAt", STORAGE, set_storage_at).only(DEVELOPMENT),
+    Method::threaded("hardhat_setStorageAt", STORAGE, set_storage_at).only(DEVELOPMENT),
+];
+
+fn set_balance(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (address, Amount(wei)) = (params.required()?, params.required()?);
+    write(context, address, Change::Balance(wei))?;
+    Ok(NULL.to_vec())
+}
+
+fn set_code(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (address, code): (Address, Bytes) = (params.required()?, params.required()?);
+    write(context, address, Change::Code(code))?;
+    Ok(NULL.to_vec())
+}
+
+fn set_nonce(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (address, Number(nonce)) = (params.required()?, params.required()?);
+    write(context, address, Change::Nonce(nonce))?;
+    Ok(NULL.to_vec())
+}
+
+fn set_storage_at(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (address, Amount(slot), value): (Address, Amount, B256) =
+        (params.required()?, params.required()?, params.required()?);
+    write(context, address, Change::Slot { slot, value: value.into() })?;
+    Ok(b"true".to_vec())
+}
+
+fn write(context: &Context<'_>, address: Address, change: Change) -> Result<(), Error> {
+    Ok(context.node.control(|writer| writer.write(&Override { address, change }))?)
+}

@@ -1,0 +1,84 @@
+//! Going back: to a snapshot, by some blocks, or another way.
+
+use std::sync::Arc;
+
+use foreseal_types::Transaction;
+
+use crate::{
+    Access, Argument, Context, Error, Kind, Method,
+    json::write_quantity,
+    params::{Amount, Number, Params, ReorgPairs},
+};
+
+use super::{DevelopmentError, NULL};
+
+const ID: Argument = Argument::required("id", Kind::Amount);
+const DEVELOPMENT: Access = Access::Development;
+
+pub const METHODS: &[Method] = &[
+    Method::threaded("evm_snapshot", &[], snapshot).only(DEVELOPMENT),
+    Method::threaded("anvil_snapshot", &[], snapshot).only(DEVELOPMENT),
+    Method::threaded("evm_revert", &[ID], revert).only(DEVELOPMENT),
+    Method::threaded("anvil_revert", &[ID], revert).only(DEVELOPMENT),
+    Method::threaded("anvil_rollback", &[Argument::optional("depth", Kind::Number)], rollback)
+        .only(DEVELOPMENT),
+    Method::threaded(
+        "anvil_reorg",
+        &[Argument::required("depth", Kind::Number), Argument::optional("transactions", Kind::ReorgPairs)],
+        reorg,
+    )
+    .only(DEVELOPMENT),
+];
+
+fn snapshot(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let id = context.node.control(foreseal_node::Sequencer::snapshot)?;
+    let mut out = Vec::new();
+    write_quantity(&mut out, id);
+    Ok(out)
+}
+
+/// `false` for a snapshot that is not there.
+fn revert(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Amount(id) = params.required()?;
+    let done = match u64::try_from(id) {
+        Ok(id) => context.node.control(|writer| writer.revert(id))?,
+        Err(_) => false,
+    };
+    Ok(done.to_string().into_bytes())
+}
+
+fn rollback(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let depth = params.optional()?.map_or(1, |Number(depth)| depth);
+    let done = context.node.control(|writer| {
+        let height = writer.height();
+        match height.checked_sub(depth) {
+            Some(number) => writer.unwind(number).map(Ok),
+            None => Ok(Err(DevelopmentError::ReorgDepth { height, depth })),
+        }
+    })?;
+    done?;
+    Ok(NULL.to_vec())
+}
+
+/// The replaced blocks' transactions return to the pool, but for those that are given again.
+fn reorg(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let (Number(depth), pairs): (Number, Option<ReorgPairs>) = (params.required()?, params.optional()?);
+    let height = context.newest_view()?.latest().number();
+    if depth > height {
+        return Err(DevelopmentError::ReorgDepth { height, depth }.into());
+    }
+    let length = usize::try_from(depth).unwrap_or(usize::MAX);
+    let mut blocks: Vec<Vec<Arc<Transaction>>> = vec![Vec::new(); length];
+    for (index, (raw, block)) in
+        pairs.map(|ReorgPairs(pairs)| pairs).unwrap_or_default().into_iter().enumerate()
+    {
+        let place = usize::try_from(block).ok().and_then(|block| blocks.get_mut(block));
+        let last = depth.saturating_sub(1);
+        let place = place.ok_or(DevelopmentError::ReorgBlock { block, last })?;
+        let transaction = Transaction::decode(&raw)
+            .map_err(|error| DevelopmentError::ReorgTransaction { index, why: error.to_string() })?;
+        place.push(Arc::new(transaction));
+    }
+    context.node.control(|writer| writer.reorg(&blocks))?;
+    Ok(NULL.to_vec())
+}

@@ -1,0 +1,36 @@
+//! Which blocks are safe and finalized, told by an external settlement process.
+
+use foreseal_node::{BlockId, Moment};
+
+use crate::{
+    Access, Argument, Context, Error, Kind, Method,
+    params::{Finality, Params},
+};
+
+pub const METHODS: &[Method] = &[Method::threaded(
+    "foreseal_setFinality",
+    &[Argument::required("finality", Kind::Finality)],
+    set_finality,
+)
+.only(Access::Admin)];
+
+/// What is not named stays. Once it was called, neither follows `latest` by its depth any more.
+fn set_finality(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Finality { safe, finalized } = params.required()?;
+    let node = context.node;
+    let asked = node.control(|writer| {
+        // While nobody else writes: the blocks that are named are those of the chain that is changed.
+        let numbers = context.newest_view().and_then(|view| {
+            let number = |id: Option<BlockId>| id.map(|id| view.moment(id)).transpose();
+            Ok((number(safe)?, number(finalized)?))
+        });
+        match numbers {
+            Ok((safe, finalized)) => {
+                let number = |block: Option<Moment>| block.map(|block| block.header().number);
+                writer.set_finality(number(safe), number(finalized)).map(Ok)
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    })?;
+    asked.map(|()| b"true".to_vec())
+}

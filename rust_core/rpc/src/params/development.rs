@@ -1,0 +1,135 @@
+//! Parameters of the methods that tests use: more lenient about numbers than the execution API, as anvil is.
+
+use alloy_primitives::{B256, Bytes, U256};
+use foreseal_node::BlockId;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Invalid, Param, Reason,
+    value::{field, list, object},
+};
+
+/// A whole number of at most 256 bits: a JSON integer, or a text of decimal or `0x` digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount(pub U256);
+
+/// As [`Amount`], of at most 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number(pub u64);
+
+impl Param<'_> for Amount {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let json = raw.get();
+        let text = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(json);
+        let (digits, radix) = match text.strip_prefix("0x") {
+            Some(digits) if json.starts_with('"') => (digits, 16),
+            _ => (text, 10),
+        };
+        let known = |digit: u8| if radix == 16 { digit.is_ascii_hexdigit() } else { digit.is_ascii_digit() };
+        if digits.is_empty() || !digits.bytes().all(known) {
+            return Err(Reason::NotWhole.into());
+        }
+        let value = U256::from_str_radix(digits, radix).map_err(|_| Reason::TooLarge { bits: 256 })?;
+        Ok(Self(value))
+    }
+}
+
+impl Param<'_> for Number {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let Amount(value) = Amount::read(raw)?;
+        Ok(Self(u64::try_from(value).map_err(|_| Reason::TooLarge { bits: 64 })?))
+    }
+}
+
+/// What `evm_mine` takes: a timestamp, or an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MineOptions {
+    /// Of the first block, Unix seconds.
+    pub timestamp: Option<u64>,
+    pub blocks: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct MineFields<'a> {
+    timestamp: Option<&'a RawValue>,
+    blocks: Option<&'a RawValue>,
+}
+
+impl Param<'_> for MineOptions {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        if !raw.get().starts_with('{') {
+            let Number(timestamp) = Number::read(raw)?;
+            return Ok(Self { timestamp: Some(timestamp), blocks: None });
+        }
+        let fields: MineFields<'_> = object(raw)?;
+        let number = |raw, name| field(raw, name).map(|found| found.map(|Number(number)| number));
+        Ok(Self {
+            timestamp: number(fields.timestamp, "timestamp")?,
+            blocks: number(fields.blocks, "blocks")?,
+        })
+    }
+}
+
+/// Signed transactions, each with the place of its block among those that replace others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReorgPairs(pub Vec<(Bytes, u64)>);
+
+struct Pair(Bytes, u64);
+
+impl Param<'_> for Pair {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let items = list(raw)?;
+        let [transaction, block] = items.as_slice() else { return Err(Reason::NotPair.into()) };
+        let transaction = Bytes::read(transaction).map_err(|invalid| invalid.at(0))?;
+        let Number(block) = Number::read(block).map_err(|invalid| invalid.at(1))?;
+        Ok(Self(transaction, block))
+    }
+}
+
+impl Param<'_> for ReorgPairs {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let pairs: Vec<Pair> = Param::read(raw)?;
+        Ok(Self(pairs.into_iter().map(|Pair(transaction, block)| (transaction, block)).collect()))
+    }
+}
+
+/// Blocks by number or hash; at least one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finality {
+    pub safe: Option<BlockId>,
+    pub finalized: Option<BlockId>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct FinalityFields<'a> {
+    safe: Option<&'a RawValue>,
+    finalized: Option<&'a RawValue>,
+}
+
+struct Sealed(BlockId);
+
+impl Param<'_> for Sealed {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        // A quoted hash has 68 characters; no number has so many.
+        if raw.get().len() == 68 {
+            let hash: B256 = Param::read(raw)?;
+            return Ok(Self(BlockId::Hash { hash, require_canonical: true }));
+        }
+        Ok(Self(BlockId::Number(Param::read(raw)?)))
+    }
+}
+
+impl Param<'_> for Finality {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: FinalityFields<'_> = object(raw)?;
+        let sealed = |raw, name| field(raw, name).map(|found| found.map(|Sealed(id)| id));
+        let (safe, finalized) = (sealed(fields.safe, "safe")?, sealed(fields.finalized, "finalized")?);
+        if safe.is_none() && finalized.is_none() {
+            return Err(Reason::NamesNoFinality.into());
+        }
+        Ok(Self { safe, finalized })
+    }
+}

@@ -1,0 +1,233 @@
+//! The helpers of tests, and who may call them.
+
+use alloy_primitives::{Address, U256};
+use foreseal_testkit::Fees;
+use serde_json::{Value, json};
+
+use crate::{Access, Cost, methods};
+
+use super::{Bench, raw_params};
+
+const SOMEBODY: &str = "0x0000000000000000000000000000000000000077";
+
+fn number(bench: &Bench, tag: &str) -> u64 {
+    quantity(&bench.ask("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["number"])
+}
+
+fn timestamp(bench: &Bench, tag: &str) -> u64 {
+    quantity(&bench.ask("eth_getBlockByNumber", &format!("[\"{tag}\",false]"))["timestamp"])
+}
+
+fn quantity(value: &Value) -> u64 {
+    u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+}
+
+#[test]
+fn a_node_that_is_not_for_development_serves_none_of_them() {
+    let bench = Bench::new(1);
+    let mut refused = 0;
+    for method in methods().filter(|method| method.access == Access::Development) {
+        for api in [&bench.api, &bench.api.for_admin()] {
+            let error = api.call(Some(&bench.view()), method.name, b"[]").unwrap_err();
+            let name = method.name;
+            let message = format!("the method {name} is served by development nodes only: foreseal dev");
+            assert_eq!((error.code, error.message), (-32601, message));
+        }
+        refused += 1;
+    }
+    assert!(refused > 30);
+    let view = bench.view();
+    assert_eq!((view.latest().number(), view.pending_index()), (0, 0));
+}
+
+#[test]
+fn finality_is_for_the_admin_listener() {
+    for bench in [Bench::new(1), Bench::developing(1)] {
+        let public = crate::Api::new(bench.api.node().clone(), crate::Limits::default());
+        let error =
+            public.call(Some(&bench.view()), "foreseal_setFinality", b"[{\"safe\":\"0x0\"}]").unwrap_err();
+        let message = "the method foreseal_setFinality is served on the admin listener only: --admin";
+        assert_eq!((error.code, error.message.as_str()), (-32601, message));
+        let admin = public.for_admin();
+        let answer = admin.call(Some(&bench.view()), "foreseal_setFinality", b"[{\"safe\":\"0x0\"}]");
+        assert_eq!(answer.unwrap(), b"true");
+    }
+    let admin: Vec<_> = methods().filter(|method| method.access == Access::Admin).collect();
+    assert!(!admin.is_empty() && admin.iter().all(|method| method.cost == Cost::Threaded));
+}
+
+#[test]
+fn answers_are_those_of_anvil() {
+    let bench = Bench::developing(1);
+    let word = "0x0000000000000000000000000000000000000000000000000000000000000007";
+    for (method, params, answer) in [
+        ("evm_mine", "[]".to_owned(), json!("0x0")),
+        ("evm_mine", "[{\"blocks\":2}]".to_owned(), json!("0x0")),
+        ("anvil_mine", "[\"0x2\",\"0xa\"]".to_owned(), json!(null)),
+        ("hardhat_mine", "[]".to_owned(), json!(null)),
+        ("anvil_mine", "[0]".to_owned(), json!(null)),
+        ("evm_increaseTime", "[100]".to_owned(), json!(null)),
+        ("anvil_setBalance", format!("[\"{SOMEBODY}\",\"0x64\"]"), json!(null)),
+        ("hardhat_setBalance", format!("[\"{SOMEBODY}\",101]"), json!(null)),
+        ("anvil_setCode", format!("[\"{SOMEBODY}\",\"0x6000\"]"), json!(null)),
+        ("anvil_setNonce", format!("[\"{SOMEBODY}\",\"0x5\"]"), json!(null)),
+        ("anvil_setStorageAt", format!("[\"{SOMEBODY}\",\"0x0\",\"{word}\"]"), json!(true)),
+        ("hardhat_setStorageAt", format!("[\"{SOMEBODY}\",\"0x01\",\"{word}\"]"), json!(true)),
+        ("anvil_impersonateAccount", format!("[\"{SOMEBODY}\"]"), json!(null)),
+        ("hardhat_stopImpersonatingAccount", format!("[\"{SOMEBODY}\"]"), json!(null)),
+        ("anvil_autoImpersonateAccount", "[true]".to_owned(), json!(null)),
+        ("evm_snapshot", "[]".to_owned(), json!("0x0")),
+        ("anvil_snapshot", "[]".to_owned(), json!("0x1")),
+        ("evm_revert", "[\"0x99\"]".to_owned(), json!(false)),
+        ("evm_revert", "[\"0x1\"]".to_owned(), json!(true)),
+        ("evm_revert", "[\"0x1\"]".to_owned(), json!(false)),
+        ("evm_revert", "[0]".to_owned(), json!(true)),
+        ("evm_snapshot", "[]".to_owned(), json!("0x2")),
+        ("anvil_getAutomine", "[]".to_owned(), json!(false)),
+        ("anvil_getIntervalMining", "[]".to_owned(), json!(2)),
+        ("evm_setAutomine", "[true]".to_owned(), json!(null)),
+        ("hardhat_getAutomine", "[]".to_owned(), json!(true)),
+        ("anvil_getIntervalMining", "[]".to_owned(), json!(null)),
+        ("evm_setAutomine", "[false]".to_owned(), json!(null)),
+        ("evm_setIntervalMining", "[5]".to_owned(), json!(null)),
+        ("anvil_getIntervalMining", "[]".to_owned(), json!(5)),
+        ("anvil_setCoinbase", format!("[\"{SOMEBODY}\"]"), json!(null)),
+        ("anvil_setNextBlockBaseFeePerGas", "[\"0x7\"]".to_owned(), json!(null)),
+        ("anvil_dropTransaction", format!("[\"{word}\"]"), json!(null)),
+        ("anvil_reorg", "[1,[]]".to_owned(), json!(null)),
+        ("anvil_rollback", "[1]".to_owned(), json!(null)),
+    ] {
+        let answered = bench.ask(method, &params);
+        if method != "evm_increaseTime" {
+            assert_eq!(answered, answer, "{method} {params}");
+        }
+    }
+}
+
+#[test]
+fn times_are_plain_numbers_and_exact() {
+    let bench = Bench::developing(1);
+    bench.ask("evm_mine", "[2000000]");
+    assert_eq!(timestamp(&bench, "latest"), 2_000_000);
+    bench.ask("evm_setNextBlockTimestamp", "[\"0x1e8a00\"]");
+    assert_eq!(timestamp(&bench, "pending"), 2_001_408);
+    bench.ask("evm_mine", "[]");
+    assert_eq!(timestamp(&bench, "latest"), 2_001_408);
+    let before: i64 = bench.ask("evm_increaseTime", "[0]").as_i64().unwrap();
+    assert_eq!(bench.ask("evm_increaseTime", "[3600]"), json!(before + 3_600));
+    bench.ask("evm_mine", "[]");
+    assert_eq!(timestamp(&bench, "latest"), 2_001_408 + 3_602);
+    assert_eq!(bench.ask("evm_setTime", "[\"2100000\"]"), json!(2_100_000 - 2_005_010));
+    assert_eq!(bench.ask("evm_setTime", "[1]"), json!(0));
+    let error = bench.error("evm_setNextBlockTimestamp", "[5]");
+    let message = "Timestamp error: 5 is not after the previous block's timestamp 2005010";
+    assert_eq!((error.code, error.message.as_str()), (-32602, message));
+    let error = bench.error("evm_mine", "[5]");
+    assert_eq!(error.code, -32602);
+    assert_eq!(number(&bench, "latest"), 3);
+    let error = bench.error("anvil_mine", "[6]");
+    assert_eq!((error.code, super::data(&error)), (-32005, json!({"limit": "blocks at a time", "max": 5})));
+}
+
+#[test]
+fn what_is_written_shows_on_pending_and_then_on_latest() {
+    let mut bench = Bench::developing(1);
+    bench.ask("anvil_setBalance", &format!("[\"{SOMEBODY}\",\"0x64\"]"));
+    bench.ask("anvil_setNonce", &format!("[\"{SOMEBODY}\",9]"));
+    bench.ask("anvil_setCode", &format!("[\"{SOMEBODY}\",\"0x6001\"]"));
+    let word = "0x0000000000000000000000000000000000000000000000000000000000000007";
+    bench.ask("anvil_setStorageAt", &format!("[\"{SOMEBODY}\",\"0x3\",\"{word}\"]"));
+    let read = |bench: &Bench, tag: &str| {
+        [
+            bench.ask("eth_getBalance", &format!("[\"{SOMEBODY}\",\"{tag}\"]")),
+            bench.ask("eth_getTransactionCount", &format!("[\"{SOMEBODY}\",\"{tag}\"]")),
+            bench.ask("eth_getCode", &format!("[\"{SOMEBODY}\",\"{tag}\"]")),
+            bench.ask("eth_getStorageAt", &format!("[\"{SOMEBODY}\",\"0x3\",\"{tag}\"]")),
+        ]
+    };
+    let written = [json!("0x64"), json!("0x9"), json!("0x6001"), json!(word)];
+    assert_eq!(read(&bench, "pending"), written);
+    assert_eq!(read(&bench, "latest")[0], json!("0x0"));
+    let pending = bench.ask("eth_getBlockByNumber", "[\"pending\",true]");
+    bench.seal();
+    assert_eq!(read(&bench, "latest"), written);
+    assert_eq!(bench.ask("eth_getBlockByNumber", "[\"latest\",true]"), pending);
+}
+
+#[test]
+fn going_back_and_another_way() {
+    let mut bench = Bench::developing(2);
+    let to: Address = SOMEBODY.parse().unwrap();
+    let hash = bench.submit(&bench.wallets[0].transfer(0, to, 7, Fees::default()));
+    (0..3).for_each(|_| bench.seal());
+    let place = |bench: &Bench| {
+        bench.ask("eth_getTransactionByHash", &format!("[\"{hash}\"]"))["blockNumber"].clone()
+    };
+    assert_eq!(place(&bench), json!("0x1"));
+    let given = bench.wallets[1].transfer(0, to, 1, Fees::default());
+    let raw = raw_params(&given);
+    bench.ask("anvil_reorg", &format!("[2,[[{},1]]]", raw.trim_matches(['[', ']'])));
+    let latest = bench.ask("eth_getBlockByNumber", "[\"latest\",false]");
+    assert_eq!((number(&bench, "latest"), latest["transactions"].as_array().unwrap().len()), (3, 1));
+    assert_eq!(place(&bench), json!("0x1"));
+    bench.ask("anvil_rollback", "[3]");
+    assert_eq!((number(&bench, "latest"), place(&bench)), (0, json!("0x1")), "it is pre-confirmed again");
+    assert_eq!(bench.view().latest().number(), 0);
+    for (params, message) in [
+        ("[1]", "Reorg depth must not exceed current chain height: current height 0, depth 1"),
+        (
+            "[0,[[\"0x00\",0]]]",
+            "Block number for reorg tx will exceed the reorged chain height. Block number 0 must not exceed (depth-1) 0",
+        ),
+    ] {
+        let error = bench.error("anvil_reorg", params);
+        assert_eq!((error.code, error.message.as_str()), (-32602, message));
+    }
+    bench.seal();
+    let error = bench.error("anvil_reorg", "[1,[[\"0x00\",0]]]");
+    assert!(error.message.starts_with("transaction 0 of the reorg: "), "{}", error.message);
+    assert_eq!(bench.error("anvil_rollback", "[9]").code, -32602);
+}
+
+#[test]
+fn a_dropped_transaction_says_so() {
+    let bench = Bench::developing(2);
+    let to: Address = SOMEBODY.parse().unwrap();
+    let hash = bench.submit(&bench.wallets[0].transfer(5, to, 7, Fees::default()));
+    assert_eq!(bench.ask("anvil_dropTransaction", &format!("[\"{hash}\"]")), json!(hash.to_string()));
+    assert_eq!(bench.ask("anvil_dropTransaction", &format!("[\"{hash}\"]")), json!(null));
+    let status = bench.ask("foreseal_transactionStatus", &format!("[\"{hash}\"]"));
+    assert_eq!((&status["status"], &status["reason"]), (&json!("dropped"), &json!("dropped on request")));
+}
+
+/// `safe`, `finalized` and `earliest`: by their depth, set, and across an unwind.
+#[test]
+fn finality_on_the_tags() {
+    let mut bench = Bench::developing(1);
+    let tags = |bench: &Bench| ["earliest", "finalized", "safe", "latest"].map(|tag| number(bench, tag));
+    assert_eq!(tags(&bench), [0, 0, 0, 0]);
+    bench.seal();
+    assert_eq!(tags(&bench), [0, 0, 0, 1]);
+    (0..5).for_each(|_| bench.seal());
+    assert_eq!(tags(&bench), [0, 2, 4, 6], "by the depth of 2 and 4");
+    let third = bench.ask("eth_getBlockByNumber", "[\"0x3\",false]")["hash"].clone();
+    bench.ask("foreseal_setFinality", &format!("[{{\"finalized\":{third},\"safe\":\"0x5\"}}]"));
+    assert_eq!(tags(&bench), [0, 3, 5, 6]);
+    (0..6).for_each(|_| bench.seal());
+    assert_eq!(tags(&bench), [0, 3, 5, 12], "neither follows any more");
+    let refused = |bench: &Bench, params: &str| {
+        let error = bench.error("foreseal_setFinality", params);
+        (error.code, error.message)
+    };
+    assert_eq!(refused(&bench, "[{\"safe\":\"0x4\"}]"), (-32000, "safe 4 would go back".to_owned()));
+    assert_eq!(
+        refused(&bench, "[{\"finalized\":\"0x6\"}]"),
+        (-32000, "finalized 6 would pass the safe block".to_owned())
+    );
+    assert_eq!(refused(&bench, "[{\"safe\":\"0x63\"}]"), (-32001, "block not found".to_owned()));
+    let unknown = format!("[{{\"safe\":\"{:#066x}\"}}]", U256::from(5));
+    assert_eq!(refused(&bench, &unknown), (-32001, "block not found".to_owned()));
+    assert_eq!(tags(&bench), [0, 3, 5, 12]);
+    bench.ask("anvil_rollback", "[8]");
+    assert_eq!(tags(&bench), [0, 3, 4, 4], "neither passes the latest block");
+}
