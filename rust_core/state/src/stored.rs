@@ -105,8 +105,8 @@ impl State {
         Ok(changes.map_err(|error| source.error(error))?.nodes)
     }
 
-    /// The same state, in which a portion of what `old` has as well is no longer in memory. Values that are not in memory
-    /// are read as of block `at` from now on.
+    /// The same state, in which a portion of what has not changed since `old` is no longer in memory. Values that are not
+    /// in memory are read as of block `at` from now on.
     ///
     /// `old` is the state after block `at`, which `store` holds; this state must descend from it, and `at` be no older
     /// than the block as of which it is read now (nothing is done then). `portion` goes from 0 to 255; after all of them, in any order, nothing

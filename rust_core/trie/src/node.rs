@@ -123,6 +123,11 @@ impl<V> Branch<V> {
         Self(ThinArc::from_header_and_iter(head, children))
     }
 
+    /// Whether the two are one node in memory, not only equal.
+    pub fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self.head(), other.head())
+    }
+
     pub fn head(&self) -> &Head<V> {
         &self.0.header.header
     }

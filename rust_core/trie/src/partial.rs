@@ -58,14 +58,17 @@ impl<V: Value> Trie<V> {
         if self.root == old.root { comparison.run(None, None) } else { comparison.run(old.top(), self.top()) }
     }
 
-    /// The trie in which the nodes that `old` has as well, at the same path and with the same hash, are stubs:
+    /// The trie in which the branches are stubs that have not changed since `old`, from which this trie descends:
     /// those whose path begins with the nibble `first`, so that the work comes in sixteen portions. With `nodes` unset
     /// only values are looked at. `None`: there is nothing to let go of.
     ///
-    /// `value` may make a value smaller that is in a node which differs from the old one (the second argument), as long
-    /// as it encodes to the same bytes; `None` leaves it.
+    /// The stubs hold for every snapshot from `old` to this one, so they may be loaded from the nodes of any of them.
     ///
-    /// The root node itself stays. Costs what differs between the two, plus the nodes that become stubs directly.
+    /// `value` may make a value smaller that stays in memory, given the value that `old` has under the key, as long as
+    /// it encodes to the same bytes; `None` leaves it.
+    ///
+    /// The root node itself stays, and leaves beside changed nodes stay until those have not changed since `old`
+    /// either. Costs what differs between the two, plus the nodes that become stubs directly.
     #[must_use]
     pub fn unload(
         &self,

@@ -1,16 +1,21 @@
 //! Lets go of nodes that a store has.
+//!
+//! A stub is read as of a block that later moves on, so it must hold for every snapshot between the older one and this.
+//! An equal hash does not say that: a value may have been another in between and be back. A branch that is the *same
+//! node in memory* never changed, and never moved, since a branch that moves gets another prefix. Leaves move as they
+//! are, so a leaf goes with the branch above it, or not yet.
 
 use triomphe::Arc;
 
 use crate::node::{Branch, Child, Head, Leaf, Node};
 
-/// One portion of the work: what an older snapshot has as well becomes stubs.
+/// One portion of the work: what has not changed since an older snapshot becomes stubs.
 pub(crate) struct Unload<F> {
     /// The first nibble of the paths that are looked at.
     pub first: u8,
     /// Whether nodes become stubs, or only values are looked at.
     pub nodes: bool,
-    /// Makes a value smaller that differs from its older one, and encodes as before. `None`: it stays.
+    /// Makes a value smaller, given its older one, so that it encodes as before. `None`: it stays.
     pub value: F,
 }
 
@@ -70,10 +75,12 @@ impl<F> Unload<F> {
     where
         F: Fn(&V, &V) -> Option<V>,
     {
-        if new.reference != old.reference {
-            return self.below(new, old, depth);
+        match (&new.node, &old.node) {
+            (Node::Branch(branch), Node::Branch(same)) if branch.is(same) => {
+                let stored = self.nodes && new.reference.as_hash().is_some();
+                stored.then_some(Child { reference: new.reference, node: Node::Stub })
+            }
+            _ => self.below(new, old, depth),
         }
-        let unloads = self.nodes && new.reference.as_hash().is_some() && !matches!(new.node, Node::Stub);
-        unloads.then_some(Child { reference: new.reference, node: Node::Stub })
     }
 }

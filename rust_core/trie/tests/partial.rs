@@ -288,3 +288,20 @@ fn a_stub_of_nothing_is_nothing() {
     assert_eq!(stub.len(), Some(0));
     assert_eq!(stub.load([want(b"k")], &Whole).unwrap().root(), EMPTY_ROOT);
 }
+
+/// Equal is not unchanged: between the two snapshots the node was another, and a stub would not hold there.
+#[test]
+fn what_came_back_stays() {
+    let batch: Batch =
+        (0u32..2_000).map(|at| (keccak256(at.to_be_bytes()).to_vec(), Some(vec![1; 40]))).collect();
+    let old = Tree::default().apply(changes(&batch));
+    let other = old.apply(vec![(key(&batch[0].0), Some(vec![2; 40]))]);
+    let back = other.apply(vec![(key(&batch[0].0), Some(vec![1; 40]))]);
+    assert_eq!(back.root(), old.root());
+    let less = unloaded(back.clone(), &old, 0..16);
+    assert!(matches!(less.get(&batch[0].0), Lookup::Value(_)));
+    let stubs = batch.iter().filter(|(key, _)| matches!(less.get(key), Lookup::Stub)).count();
+    assert!(stubs > 1_900, "{stubs} of 2,000");
+    // Unchanged for as long as the older snapshot is behind, it goes.
+    assert!(matches!(unloaded(less.clone(), &less, 0..16).get(&batch[0].0), Lookup::Stub));
+}
