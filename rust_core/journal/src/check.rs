@@ -111,7 +111,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option
                 report.torn_tail = Some(TornTail { place, bytes });
             }
             (Tail::HalfMade { segment }, _) => report.half_made_segment = Some(segment),
-            _ => {}
+            (Tail::Torn { .. }, None) | (Tail::Clean, _) => {}
         }
     }
     Ok((report, unreadable.or(walk.chain())))

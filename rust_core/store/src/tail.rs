@@ -22,9 +22,17 @@ const NO_PAGE: u64 = u64::MAX;
 pub(crate) fn is_free(file: &File, page_size: usize, first_missing: u64, last: u64) -> io::Result<bool> {
     let pages = Pages { file, page_size, end: first_missing };
     let Some(root) = pages.free_root()? else { return Ok(false) };
-    let mut free = 0;
-    let whole = root == NO_PAGE || pages.count_free(root, DEEPEST, &mut free)?;
-    Ok(whole && first_missing.checked_add(free) == last.checked_add(1))
+    // A damaged list may name itself: a whole one has no more pages than the file.
+    let mut count = Count { free: 0, pages_left: first_missing };
+    let whole = root == NO_PAGE || pages.count_free(root, DEEPEST, &mut count)?;
+    Ok(whole && first_missing.checked_add(count.free) == last.checked_add(1))
+}
+
+/// A count under way.
+struct Count {
+    free: u64,
+    /// Pages that may still be read.
+    pages_left: u64,
 }
 
 struct Pages<'f> {
@@ -64,8 +72,10 @@ impl Pages<'_> {
 
     /// Counts the free pages behind the end of the file that are listed below a page; `false` if a part of the list is
     /// missing itself.
-    fn count_free(&self, page: u64, deepest: u32, free: &mut u64) -> io::Result<bool> {
-        let Some(bytes) = self.read(page, self.page_size)?.filter(|_| deepest > 0) else { return Ok(false) };
+    fn count_free(&self, page: u64, deepest: u32, count: &mut Count) -> io::Result<bool> {
+        let Some(left) = count.pages_left.checked_sub(1).filter(|_| deepest > 0) else { return Ok(false) };
+        count.pages_left = left;
+        let Some(bytes) = self.read(page, self.page_size)? else { return Ok(false) };
         let (Some(flags), Some(lower)) = (u16_at(&bytes, 10), u16_at(&bytes, 12)) else { return Ok(false) };
         let nodes = usize::from(lower).saturating_sub(HEADER) / 2;
         for node in 0..nodes {
@@ -74,10 +84,16 @@ impl Pages<'_> {
             let [Some(low), Some(high), Some(upper), Some(key)] = fields else { return Ok(false) };
             let low = u64::from(low) | u64::from(high) << 16;
             let found = if flags & BRANCH != 0 {
-                self.count_free(low | u64::from(upper) << 32, deepest - 1, free)?
+                self.count_free(low | u64::from(upper) << 32, deepest - 1, count)?
             } else if flags & LEAF != 0 {
                 let value = node + 8 + usize::from(key);
-                self.count_listed(&bytes, value, usize::try_from(low).unwrap_or(usize::MAX), upper, free)?
+                self.count_listed(
+                    &bytes,
+                    value,
+                    usize::try_from(low).unwrap_or(usize::MAX),
+                    upper,
+                    &mut count.free,
+                )?
             } else {
                 false
             };

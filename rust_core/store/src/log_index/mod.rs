@@ -70,7 +70,7 @@ impl LogIndex {
 
     /// Number of the chunk that an ordinal is in.
     fn chunk(self, ordinal: u64) -> u32 {
-        u32::try_from(ordinal >> self.chunk_bits).expect("fewer than 2^33 logs")
+        u32::try_from(ordinal >> self.chunk_bits).expect("fewer than 2^48 logs")
     }
 
     /// An ordinal's place in its chunk.

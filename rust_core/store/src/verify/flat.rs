@@ -12,9 +12,10 @@ use foreseal_state::{HashedAccount, State, StateError};
 use foreseal_trie::EMPTY_ROOT;
 use foreseal_types::{Account, hash_address, keccak};
 
-use super::{PORTION, Part, Verifier, fault};
+use super::{Fault, PORTION, Part, Verifier, fault};
 use crate::{
     StoreError,
+    snapshot::Snapshot,
     state::{keys, value},
 };
 
@@ -88,40 +89,27 @@ impl Verifier<'_> {
     /// The accounts of a pass at the head, with their storage roots, in the order of their hashes.
     fn accounts_of(&mut self, pass: Pass, at: u64) -> Result<Vec<Found>, StoreError> {
         let mut accounts = Vec::new();
-        let (mut last, mut done, mut next) = (None, 0, Some(Vec::new()));
-        while let Some(from) = next {
-            let reader = self.reader.clone();
-            let (of, after) = reader.read(|snapshot, _| {
-                let (table, mut after) = (&snapshot.tables.accounts, None);
-                for (count, entry) in table.from(snapshot.txn, &from)?.enumerate() {
-                    let (key, bytes) = entry?;
-                    if count == PORTION {
-                        after = Some(key.to_vec());
-                        break;
-                    }
-                    done += 1;
-                    let (Some(address), Some(version)) = (key.first_chunk(), keys::version(key)) else {
-                        continue;
-                    };
-                    let address = Address::new(*address);
-                    // The newest version comes first.
-                    if version > at || last == Some(address) {
-                        continue;
-                    }
-                    last = Some(address);
-                    let hash = hash_address(&address);
-                    if let (true, Ok(Some(account))) = (pass.has(&hash), value::decode_account(bytes)) {
-                        accounts.push(Found {
-                            address,
-                            leaf: HashedAccount { hash, account, storage_root: EMPTY_ROOT },
-                        });
-                    }
-                }
-                Ok((table.stat(snapshot.txn)?.entries as u64, after))
-            })?;
-            self.done(Part::StateRoot, pass.number * of + done, pass.of * of);
-            next = after;
-        }
+        let (table, mut last) = (self.reader.store().tables().accounts, None);
+        let each = |_: &Snapshot<'_>, key: &[u8], bytes: &[u8], _: &mut Vec<Fault>| {
+            let (Some(address), Some(version)) = (key.first_chunk(), keys::version(key)) else {
+                return Ok(());
+            };
+            let address = Address::new(*address);
+            // The newest version comes first.
+            if version > at || last == Some(address) {
+                return Ok(());
+            }
+            last = Some(address);
+            let hash = hash_address(&address);
+            if let (true, Ok(Some(account))) = (pass.has(&hash), value::decode_account(bytes)) {
+                accounts
+                    .push(Found { address, leaf: HashedAccount { hash, account, storage_root: EMPTY_ROOT } });
+            }
+            Ok(())
+        };
+        self.walk(&table, PORTION, each, |verifier, done, of| {
+            verifier.done(Part::StateRoot, pass.number * of + done, pass.of * of);
+        })?;
         accounts.sort_unstable_by_key(|found| found.leaf.hash);
         for found in &mut accounts {
             found.leaf.storage_root = self.storage_root(&found.address, at)?;

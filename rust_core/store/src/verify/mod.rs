@@ -19,7 +19,7 @@ mod node;
 mod nodes;
 mod versions;
 
-use crate::{Head, Reader, Store, StoreError};
+use crate::{Head, Reader, Store, StoreError, snapshot::Snapshot, table::Table};
 
 /// Faults that are listed; more are counted.
 const LISTED: usize = 1_000;
@@ -127,13 +127,45 @@ impl Verifier<'_> {
         Ok(value)
     }
 
+    /// Looks at every entry of a table, so many in one transaction; `done` hears after each how many were looked at and
+    /// how many there are.
+    fn walk(
+        &mut self,
+        table: &Table,
+        portion: usize,
+        mut each: impl FnMut(&Snapshot<'_>, &[u8], &[u8], &mut Vec<Fault>) -> Result<(), StoreError>,
+        mut done: impl FnMut(&mut Self, u64, u64),
+    ) -> Result<(), StoreError> {
+        let (mut seen, mut next) = (0, Some(Vec::new()));
+        while let Some(from) = next {
+            let reader = self.reader.clone();
+            let (faults, of, after) = reader.read(|snapshot, _| {
+                let (mut faults, mut after) = (Vec::new(), None);
+                for (count, entry) in table.from(snapshot.txn, &from)?.enumerate() {
+                    let (key, value) = entry?;
+                    if count == portion {
+                        after = Some(key.to_vec());
+                        break;
+                    }
+                    seen += 1;
+                    each(snapshot, key, value, &mut faults)?;
+                }
+                Ok((faults, table.stat(snapshot.txn)?.entries as u64, after))
+            })?;
+            self.faults(faults);
+            done(self, seen, of);
+            next = after;
+        }
+        Ok(())
+    }
+
     fn done(&mut self, part: Part, done: u64, of: u64) {
         (self.report)(Verifying { part, done, of: of.max(done) });
     }
 }
 
 /// A fault of a table's entry.
-fn fault(table: &crate::table::Table, key: &[u8], why: impl Into<String>) -> Fault {
+fn fault(table: &Table, key: &[u8], why: impl Into<String>) -> Fault {
     Fault { table: table.name, key: key.to_vec(), why: why.into() }
 }
 

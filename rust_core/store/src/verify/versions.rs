@@ -1,6 +1,6 @@
 //! Versions of the state with the lists of what each block wrote.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_types::keccak;
@@ -57,88 +57,58 @@ impl Verifier<'_> {
 
     /// Reads every entry of a table of versions; how many are of blocks behind genesis.
     fn scan(&mut self, table: &Table, key_length: usize) -> Result<u64, StoreError> {
-        let (mut found, mut done, mut next) = (0, 0, Some(Vec::new()));
-        while let Some(from) = next {
-            let (reader, head) = (self.reader.clone(), self.head);
-            let (faults, of, after) = reader.read(|snapshot, _| {
-                let (mut faults, mut after) = (Vec::new(), None);
-                for (count, entry) in table.from(snapshot.txn, &from)?.enumerate() {
-                    let (key, bytes) = entry?;
-                    if count == PORTION {
-                        after = Some(key.to_vec());
-                        break;
+        let (mut found, head) = (0, self.head);
+        self.walk(
+            table,
+            PORTION,
+            |snapshot, key, bytes, faults| {
+                match keys::version(key) {
+                    Some(version) if key.len() == key_length => {
+                        found += u64::from((1..=head).contains(&version));
                     }
-                    done += 1;
-                    match keys::version(key) {
-                        Some(version) if key.len() == key_length => {
-                            found += u64::from((1..=head).contains(&version));
-                        }
-                        _ => faults.push(fault(table, key, "the key does not have its length")),
-                    }
-                    faults.extend(value_fault(snapshot, table, key, bytes)?);
+                    Some(_) | None => faults.push(fault(table, key, "the key does not have its length")),
                 }
-                Ok((faults, table.stat(snapshot.txn)?.entries as u64, after))
-            })?;
-            self.faults(faults);
-            self.done(Part::Versions, done, of);
-            next = after;
-        }
+                faults.extend(value_fault(snapshot, table, key, bytes)?);
+                Ok(())
+            },
+            |verifier, done, of| verifier.done(Part::Versions, done, of),
+        )?;
         Ok(found)
     }
 
     /// Names the entries of a table that no list names.
     fn unlisted(&mut self, table: &Table) -> Result<(), StoreError> {
         let mut lists: HashMap<u64, BTreeSet<Vec<u8>>> = HashMap::new();
-        let (reader, head) = (self.reader.clone(), self.head);
-        let faults = reader.read(|snapshot, _| {
-            let mut faults = Vec::new();
-            for entry in table.from(snapshot.txn, &[])? {
-                let (key, _) = entry?;
-                let Some(version) = keys::version(key).filter(|version| (1..=head).contains(version)) else {
-                    continue;
-                };
-                if lists.len() > LISTS {
-                    lists.clear();
-                }
-                let list = match lists.entry(version) {
-                    std::collections::hash_map::Entry::Occupied(list) => list.into_mut(),
-                    std::collections::hash_map::Entry::Vacant(place) => {
-                        place.insert(list_of(snapshot, table, version)?)
-                    }
-                };
-                if !list.contains(key) {
-                    faults.push(fault(table, key, "the list of its block does not name it"));
-                }
+        let head = self.head;
+        let each = |snapshot: &Snapshot<'_>, key: &[u8], _: &[u8], faults: &mut Vec<Fault>| {
+            let Some(version) = keys::version(key).filter(|version| (1..=head).contains(version)) else {
+                return Ok(());
+            };
+            if lists.len() > LISTS {
+                lists.clear();
             }
-            Ok(faults)
-        })?;
-        self.faults(faults);
-        Ok(())
+            let list = match lists.entry(version) {
+                Entry::Occupied(list) => list.into_mut(),
+                Entry::Vacant(place) => place.insert(list_of(snapshot, table, version)?),
+            };
+            if !list.contains(key) {
+                faults.push(fault(table, key, "the list of its block does not name it"));
+            }
+            Ok(())
+        };
+        self.walk(table, PORTION, each, |_, _, _| {})
     }
 
     fn codes(&mut self) -> Result<(), StoreError> {
         let table = self.reader.store().tables().codes;
-        let mut next = Some(Vec::new());
-        while let Some(from) = next {
-            let reader = self.reader.clone();
-            let (faults, after) = reader.read(|snapshot, _| {
-                let (mut faults, mut after) = (Vec::new(), None);
-                for (count, entry) in table.from(snapshot.txn, &from)?.enumerate() {
-                    let (key, code) = entry?;
-                    if count == PORTION / 100 {
-                        after = Some(key.to_vec());
-                        break;
-                    }
-                    if keccak(code).as_slice() != key {
-                        faults.push(fault(&table, key, "the code does not have this hash"));
-                    }
-                }
-                Ok((faults, after))
-            })?;
-            self.faults(faults);
-            next = after;
-        }
-        Ok(())
+        let each = |_: &Snapshot<'_>, key: &[u8], code: &[u8], faults: &mut Vec<Fault>| {
+            if keccak(code).as_slice() != key {
+                faults.push(fault(&table, key, "the code does not have this hash"));
+            }
+            Ok(())
+        };
+        // A code is up to a hundred times as long as another value.
+        self.walk(&table, PORTION / 100, each, |_, _, _| {})
     }
 }
 
