@@ -6,7 +6,7 @@ use alloy_primitives::{
     Address, B256, U256,
     map::{AddressMap, B256Map},
 };
-use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader};
+use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader, analysed};
 use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use revm::{
     Database,
@@ -215,6 +215,27 @@ impl<'a> Cache<'a> {
             entry.destroy();
         }
         self.list(address);
+        Ok(())
+    }
+
+    /// Takes over what was written without a transaction.
+    pub fn write(&mut self, diff: &StateDiff) -> Result<(), Interruption> {
+        let codes = diff.codes.iter().map(|new| (new.hash, analysed(new.code.clone())));
+        self.codes.extend(codes);
+        for ChangedAccount { address, diff } in &diff.accounts {
+            let code = diff.account.and_then(|account| self.codes.get(&account.code_hash).cloned());
+            let entry = self.entry(*address)?;
+            if diff.wiped || diff.account.is_none() {
+                entry.wipe();
+            }
+            entry.info = diff.account.map(|account| AccountInfo { code, ..info_of(account) });
+            for (slot, value) in &diff.storage {
+                // Loaded first, so that the next take sees what it was.
+                self.storage(*address, *slot)?;
+                self.entry(*address)?.write(*slot, *value);
+            }
+            self.list(*address);
+        }
         Ok(())
     }
 

@@ -1,15 +1,19 @@
-//! Traces: a transaction, a block or a call executed again with a recorder beside it.
+//! Traces: a transaction or a block executed again with a recorder beside it.
 
-use std::sync::Arc;
+mod rerun;
+
+use std::time::Duration;
 
 use alloy_primitives::B256;
-use foreseal_evm::{Deadline, Replay};
-use foreseal_node::{BlockId, Executed, ResolveError, View};
+use foreseal_evm::Deadline;
+use foreseal_node::{BlockId, Executed, Moment, View};
 
+use self::rerun::Rerun;
 use crate::{
     Argument, Context, Error, Kind, Method,
+    blocks::by_hash,
     errors::TraceError,
-    json::{Place, TraceWriter, write_data},
+    json::write_data,
     params::{Params, TraceConfig},
 };
 
@@ -38,13 +42,11 @@ fn trace_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<V
     let config: TraceConfig = params.optional()?.unwrap_or_default();
     let view = context.view()?;
     let (found, index) = view.transaction(&hash)?.ok_or(TraceError::TransactionNotFound)?;
-    let traced = Traced::new(view, found)?;
-    let mut replay = traced.begin(context, &config)?;
-    for transaction in traced.block.block.transactions.iter().take(index) {
-        replay.skip(transaction)?;
-    }
-    traced.trace(&mut replay, index, &config)?;
-    Ok(std::mem::take(&mut replay.sink().out))
+    let parent = parent(view, &found)?;
+    let mut rerun = Rerun::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
+    rerun.advance(index)?;
+    rerun.trace(&config.tracer)?;
+    Ok(rerun.take())
 }
 
 fn trace_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -53,75 +55,40 @@ fn trace_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Resu
 }
 
 fn trace_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let id = BlockId::Hash { hash: params.required()?, require_canonical: false };
+    let id = by_hash(params)?;
     trace_block(context, params, id)
 }
 
 fn trace_block(context: &Context<'_>, params: &mut Params<'_>, id: BlockId) -> Result<Vec<u8>, Error> {
     let config: TraceConfig = params.optional()?.unwrap_or_default();
     let view = context.view()?;
-    let traced = Traced::new(view, view.resolve(id)?)?;
-    let mut replay = traced.begin(context, &config)?;
+    let found = view.resolve(id)?;
+    let parent = parent(view, &found)?;
+    let mut rerun = Rerun::begin(context, view, &parent, &found, deadline(context, config.timeout))?;
     let mut separator = b'[';
-    for (index, transaction) in traced.block.block.transactions.iter().enumerate() {
-        let out = &mut replay.sink().out;
+    for transaction in &found.block.transactions {
+        let out = rerun.out();
         out.push(separator);
         separator = b',';
         out.extend_from_slice(b"{\"txHash\":");
         write_data(out, transaction.hash().as_slice());
         out.extend_from_slice(b",\"result\":");
-        traced.trace(&mut replay, index, &config)?;
-        replay.sink().out.push(b'}');
+        rerun.trace(&config.tracer)?;
+        rerun.out().push(b'}');
     }
-    let mut out = std::mem::take(&mut replay.sink().out);
+    let mut out = rerun.take();
     out.extend_from_slice(if separator == b'[' { b"[]" } else { b"]" });
     Ok(out)
 }
 
-/// A block whose transactions are traced, and what they are executed on.
-struct Traced<'a> {
-    view: &'a Arc<View>,
-    parent: Arc<Executed>,
-    block: Arc<Executed>,
+/// What a block was executed on.
+fn parent(view: &View, found: &Executed) -> Result<Moment, Error> {
+    let before = found.number().checked_sub(1).ok_or(TraceError::Genesis)?;
+    Ok(view.moment(BlockId::Number(before))?)
 }
 
-impl<'a> Traced<'a> {
-    fn new(view: &'a Arc<View>, block: Arc<Executed>) -> Result<Self, Error> {
-        let before = block.number().checked_sub(1).ok_or(TraceError::Genesis)?;
-        let parent = view.sealed(before)?.ok_or(ResolveError::NotFound)?;
-        Ok(Self { view, parent, block })
-    }
-
-    fn begin(&self, context: &Context<'_>, config: &TraceConfig) -> Result<Replay<'_, TraceWriter>, Error> {
-        let limits = context.limits;
-        let writer = TraceWriter::new(limits.trace_bytes);
-        let header = &self.block.block.header;
-        let mut replay =
-            Replay::new(self.view.spec(), &self.parent.state, self.view.as_ref(), header, writer)?;
-        let time = config.timeout.map_or(limits.call_time, |timeout| timeout.min(limits.call_time));
-        replay.keep(Deadline::after(time));
-        Ok(replay)
-    }
-
-    /// Traces the next transaction of the replay, which is the one at `index`.
-    fn trace(
-        &self,
-        replay: &mut Replay<'_, TraceWriter>,
-        index: usize,
-        config: &TraceConfig,
-    ) -> Result<(), Error> {
-        let block = &self.block.block;
-        let Some(transaction) = block.transactions.get(index) else { return Ok(()) };
-        let place = Place {
-            block_hash: Some(block.hash),
-            block_number: block.header.number,
-            hash: Some(transaction.hash()),
-            index: index as u64,
-        };
-        replay.sink().open(&config.tracer);
-        let most = replay.sink().left();
-        let trace = replay.trace(transaction, &config.tracer.tracer(), most)?;
-        replay.sink().write(&config.tracer, &trace, place)?;
-        Ok(())
-    }
+/// Until when a trace that begins now may take, if its request asks for so much time.
+fn deadline(context: &Context<'_>, timeout: Option<Duration>) -> Deadline {
+    let limit = context.limits.call_time;
+    Deadline::after(timeout.map_or(limit, |timeout| timeout.min(limit)))
 }

@@ -4,7 +4,7 @@ use alloy_primitives::{
     Address, B256, U256,
     map::{AddressMap, B256Map},
 };
-use foreseal_state::{NoStorage, StateError, StateReader, StorageReader};
+use foreseal_state::{NoStorage, StateError, StateReader, StorageReader, analysed};
 use foreseal_types::{Account, StateDiff};
 use revm::{bytecode::Bytecode, primitives::U256Map};
 
@@ -38,11 +38,7 @@ impl<'a> Overlay<'a> {
             let slots = diff.storage.iter().copied().collect();
             (changed.address, Changed { account: diff.account, wiped: diff.wiped, slots })
         });
-        let codes = diff.codes.iter().map(|new| {
-            // Only a delegation (EIP-7702) is special; what merely begins like one is code like any other.
-            let code = Bytecode::new_raw_checked(new.code.clone());
-            (new.hash, code.unwrap_or_else(|_| Bytecode::new_legacy(new.code.clone())))
-        });
+        let codes = diff.codes.iter().map(|new| (new.hash, analysed(new.code.clone())));
         Self { below, accounts: accounts.collect(), codes: codes.collect() }
     }
 }

@@ -2,7 +2,7 @@
 
 use alloy_consensus::Header;
 use foreseal_state::{BlockHashes, StateReader};
-use foreseal_types::{ChainSpec, Transaction};
+use foreseal_types::{ChainSpec, StateDiff, Transaction};
 
 use super::{StepSink, Trace, Tracer, calls::Outcome, recorder::Recorder};
 use crate::{
@@ -42,6 +42,11 @@ impl<'a, S: StepSink> Replay<'a, S> {
         &mut self.executor.machine.inspector().0.sink
     }
 
+    /// Takes over what was written into the state between two transactions.
+    pub fn write(&mut self, diff: &StateDiff) -> Result<(), ExecutionError> {
+        Ok(self.executor.cache().write(diff)?)
+    }
+
     /// Executes the next transaction without a trace.
     pub fn skip(&mut self, transaction: &Transaction) -> Result<(), ExecutionError> {
         self.executor.transact(transaction, &mut self.block)?;
@@ -65,6 +70,7 @@ impl<'a, S: StepSink> Replay<'a, S> {
         let environment = environment::transaction(transaction);
         let gas_limit = environment.gas_limit;
         let machine = &mut self.executor.machine;
+        machine.let_code_send(transaction.is_impersonated());
         let (recorder, cache) = machine.inspector();
         recorder.begin(tracer, fork, most);
         recorder.look_up(|prestate| prestate.begin(&environment, beneficiary, fork, cache))?;

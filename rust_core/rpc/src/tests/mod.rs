@@ -19,6 +19,7 @@ mod state;
 mod submit;
 mod traces;
 mod txpool;
+mod written_traces;
 
 use std::{
     path::Path,
@@ -105,7 +106,13 @@ impl Bench {
         let surroundings = Surroundings { clock: clock.clone(), randomness, disk: Arc::new(RealDisk) };
         let node = Node::open(settings, surroundings).unwrap();
         let producer = node.start_stepped().unwrap();
-        Self { api: Api::new(Arc::new(node), limits), clock, producer, wallets, _datadir: datadir }
+        Self {
+            api: Api::new(Arc::new(node), limits, B256::ZERO),
+            clock,
+            producer,
+            wallets,
+            _datadir: datadir,
+        }
     }
 
     fn view(&self) -> Arc<View> {

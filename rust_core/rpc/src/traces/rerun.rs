@@ -1,0 +1,89 @@
+//! A block executed again, transaction by transaction.
+
+use foreseal_evm::{Deadline, Replay};
+use foreseal_node::{Executed, Moment, View};
+
+use crate::{
+    Context, Error,
+    json::{Place, TraceWriter},
+    params::NamedTracer,
+};
+
+/// The transactions of a block in order, with what development helpers wrote between them.
+pub struct Rerun<'a> {
+    block: &'a Executed,
+    replay: Replay<'a, TraceWriter>,
+    /// How many of the block's transactions are done.
+    done: usize,
+    /// How many of its [`Executed::written`] are.
+    written: usize,
+}
+
+impl<'a> Rerun<'a> {
+    /// Before the first transaction of `block`, on the state of its parent.
+    pub fn begin(
+        context: &Context<'_>,
+        view: &'a View,
+        parent: &'a Moment,
+        block: &'a Executed,
+        deadline: Deadline,
+    ) -> Result<Self, Error> {
+        let writer = TraceWriter::new(context.limits.trace_bytes);
+        let mut replay = Replay::new(view.spec(), parent.state(), view, &block.block.header, writer)?;
+        replay.keep(deadline);
+        Ok(Self { block, replay, done: 0, written: 0 })
+    }
+
+    /// Where traces are written.
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.replay.sink().out
+    }
+
+    /// The traces; none are left.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(self.out())
+    }
+
+    /// Goes on to the state that the transaction at `index` found, without traces.
+    pub fn advance(&mut self, index: usize) -> Result<(), Error> {
+        self.write()?;
+        while self.done < index
+            && let Some(transaction) = self.block.block.transactions.get(self.done)
+        {
+            self.replay.skip(transaction)?;
+            self.done += 1;
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Traces the next transaction, if there is one.
+    pub fn trace(&mut self, tracer: &NamedTracer) -> Result<(), Error> {
+        self.write()?;
+        let block = &self.block.block;
+        let Some(transaction) = block.transactions.get(self.done) else { return Ok(()) };
+        let place = Place {
+            block_hash: Some(block.hash),
+            block_number: block.header.number,
+            hash: Some(transaction.hash()),
+            index: self.done as u64,
+        };
+        self.replay.sink().open(tracer);
+        let most = self.replay.sink().left();
+        let trace = self.replay.trace(transaction, &tracer.tracer(), most)?;
+        self.replay.sink().write(tracer, &trace, place)?;
+        self.done += 1;
+        Ok(())
+    }
+
+    /// Takes over what was written before the next transaction.
+    fn write(&mut self) -> Result<(), Error> {
+        while let Some(written) = self.block.written.get(self.written)
+            && written.transactions <= self.done
+        {
+            self.replay.write(&written.diff)?;
+            self.written += 1;
+        }
+        Ok(())
+    }
+}
