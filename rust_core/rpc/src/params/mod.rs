@@ -109,6 +109,14 @@ pub enum Reason {
     ChainId { want: u64 },
 }
 
+/// Characters of a name of the caller's own that an error repeats: a hash, the longest that is to be expected.
+const NAME_SHOWN: usize = 66;
+
+/// The beginning of a name, as an error repeats it.
+fn shown(name: &str) -> String {
+    name.chars().take(NAME_SHOWN).collect()
+}
+
 /// A wrong value: where inside its argument, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
@@ -118,10 +126,10 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// The same fault, seen from the object that has it in `field`.
+    /// The same fault, seen from the object that has it in `field`, which may be a name that the caller chose.
     #[must_use]
     pub fn in_field(self, field: &str) -> Self {
-        Self { path: format!(".{field}{}", self.path), reason: self.reason }
+        Self { path: format!(".{}{}", shown(field), self.path), reason: self.reason }
     }
 
     /// The same fault, seen from the array that has it at `index`.

@@ -1,70 +1,22 @@
 //! State and block overrides.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, U256};
 use foreseal_evm::{AccountOverride, BlockOverrides, StateOverrides, StorageOverride};
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     Invalid, Param, Reason, Word, hex,
-    value::{field, needed, object},
+    value::{entries, field, needed, object},
 };
-
-/// The entries of a JSON object whose keys are data, in the order given.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Vec<(String, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(entries)
-            }
-        }
-
-        deserializer.deserialize_map(Reader).map(Self)
-    }
-}
-
-/// A JSON object as a map; a key that comes twice, in whatever spelling, is an error.
-fn map<'a, K: Ord, V>(
-    raw: &'a RawValue,
-    key: impl Fn(&str) -> Result<K, Reason>,
-    value: impl Fn(&'a RawValue) -> Result<V, Invalid>,
-) -> Result<BTreeMap<K, V>, Invalid> {
-    let Entries(entries) = object(raw)?;
-    let mut map = BTreeMap::new();
-    for (name, raw) in entries {
-        let key = key(&name).map_err(|reason| Invalid::from(reason).in_field(&name))?;
-        let value = value(raw).map_err(|invalid| invalid.in_field(&name))?;
-        if map.insert(key, value).is_some() {
-            return Err(Invalid::from(Reason::Twice).in_field(&name));
-        }
-    }
-    Ok(map)
-}
 
 impl<'a> Param<'a> for StateOverrides {
     fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
         let address = |text: &str| Ok(Address(hex::fixed(text)?));
-        Ok(Self(map(raw, address, AccountOverride::read)?))
+        Ok(Self(entries(raw, address, AccountOverride::read)?.into_iter().collect()))
     }
 }
 
@@ -107,7 +59,8 @@ struct Slots(BTreeMap<U256, U256>);
 impl<'a> Param<'a> for Slots {
     fn read(raw: &'a RawValue) -> Result<Self, Invalid> {
         let value = |raw: &'a RawValue| Word::read(raw).map(|Word(value)| value);
-        Ok(Self(map(raw, |text| Ok(Word::from_text(text)?.0), value)?))
+        let slots = entries(raw, |text| Ok(Word::from_text(text)?.0), value)?;
+        Ok(Self(slots.into_iter().collect()))
     }
 }
 

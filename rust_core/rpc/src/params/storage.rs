@@ -1,7 +1,5 @@
 //! Storage keys, alone and by account.
 
-use std::collections::HashSet;
-
 use alloy_primitives::{Address, U256};
 use serde_json::value::RawValue;
 
@@ -44,25 +42,11 @@ pub struct StorageRequests(pub Vec<(Address, Vec<StorageKey>)>);
 
 impl Param<'_> for StorageRequests {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let mut requests: Vec<(Address, Vec<StorageKey>)> = Vec::new();
-        let mut seen = HashSet::new();
-        for (name, keys) in entries(raw)? {
-            let address = Address(hex::fixed(&name).map_err(|reason| in_entry(reason.into(), &name))?);
-            if !seen.insert(address) {
-                return Err(in_entry(Reason::Malformed.into(), &name));
-            }
-            requests.push((address, Vec::read(keys).map_err(|error| in_entry(error, &name))?));
-        }
+        let address = |text: &str| Ok(Address(hex::fixed(text)?));
+        let requests: Vec<(Address, Vec<StorageKey>)> = entries(raw, address, Vec::read)?;
         if requests.iter().all(|(_, keys)| keys.is_empty()) {
             return Err(Reason::NoSlots.into());
         }
         Ok(Self(requests))
     }
-}
-
-/// Longest name of an entry that an error repeats.
-const MAX_NAME: usize = 66;
-
-fn in_entry(error: Invalid, name: &str) -> Invalid {
-    error.in_field(&name.chars().take(MAX_NAME).collect::<String>())
 }

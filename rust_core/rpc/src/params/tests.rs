@@ -288,3 +288,19 @@ fn a_time_is_an_integer_or_a_quantity_and_anything_else_is_none() {
         assert_eq!(read(value), Ok(Milliseconds(want)), "{value}");
     }
 }
+
+#[test]
+fn names_that_the_caller_chose_are_repeated_in_part() {
+    let long = "7".repeat(100_000);
+    let address = "0x00000000000000000000000000000000000000aa";
+    for (kind, value) in [
+        (Kind::StateOverrides, format!("{{\"{long}\":{{}}}}")),
+        (Kind::StateOverrides, format!("{{\"{address}\":{{\"state\":{{\"{long}\":\"0x1\"}}}}}}")),
+        (Kind::StorageRequests, format!("{{\"{long}\":[]}}")),
+        (Kind::TraceConfig, format!("{{\"tracer\":\"{long}\"}}")),
+        (Kind::TraceConfig, format!("{{\"tracer\":\"muxTracer\",\"tracerConfig\":{{\"{long}\":{{}}}}}}")),
+    ] {
+        let message = read_kind(kind, &value).unwrap_err();
+        assert!(message.contains(&"7".repeat(60)) && message.len() < 400, "{kind:?}: {message}");
+    }
+}

@@ -7,12 +7,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason,
-    value::{field, object, text},
+    Invalid, Param, Reason, shown,
+    value::{entries, field, object, text},
 };
-
-/// Characters of an unknown tracer's name that the error repeats.
-const NAME_SHOWN: usize = 64;
 
 /// A tracer, with what its answer shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +63,7 @@ impl NamedTracer {
 
 fn no_tracer(name: &str) -> Reason {
     if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Reason::UnknownTracer { name: name.chars().take(NAME_SHOWN).collect() };
+        return Reason::UnknownTracer { name: shown(name) };
     }
     Reason::JavaScript
 }
@@ -179,14 +176,18 @@ fn prestate(raw: Option<&RawValue>) -> Result<PrestateOptions, Invalid> {
     Ok(options)
 }
 
+/// In the order of their names, as geth answers.
 fn mux(raw: Option<&RawValue>) -> Result<Vec<(String, NamedTracer)>, Invalid> {
-    let tracers: BTreeMap<String, &RawValue> = config(raw)?.unwrap_or_default();
+    let Some(raw) = raw else { return Ok(Vec::new()) };
+    let configs = entries(raw, |name| Ok(name.to_owned()), Ok)?;
     let tracer = |(name, raw): (String, &RawValue)| {
         let config = Some(raw).filter(|raw| raw.get() != "null");
         let tracer = NamedTracer::new(&name, config).map_err(|invalid| invalid.in_field(&name))?;
         Ok((name, tracer))
     };
-    tracers.into_iter().map(tracer).collect()
+    let tracers: BTreeMap<String, NamedTracer> =
+        configs.into_iter().map(tracer).collect::<Result<_, Invalid>>()?;
+    Ok(tracers.into_iter().collect())
 }
 
 /// A JSON number that counts something.

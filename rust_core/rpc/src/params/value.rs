@@ -1,6 +1,6 @@
 //! Plain values: text, booleans, quantities, bytes, lists, fields of objects.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::value::RawValue;
@@ -42,13 +42,23 @@ pub fn object<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Inv
     Ok(serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?)
 }
 
-/// The entries of a JSON object whose names are data, in the order given.
-pub fn entries(raw: &RawValue) -> Result<Vec<(Cow<'_, str>, &RawValue)>, Invalid> {
-    if !raw.get().starts_with('{') {
-        return Err(Reason::NotObject.into());
-    }
-    let Entries(entries) = serde_json::from_str(raw.get()).map_err(|_| Reason::Malformed)?;
-    Ok(entries)
+/// The entries of a JSON object whose names are data, in the order given; a name that comes twice, in whatever spelling, is
+/// an error.
+pub fn entries<'a, K: Clone + Ord, V>(
+    raw: &'a RawValue,
+    key: impl Fn(&str) -> Result<K, Reason>,
+    value: impl Fn(&'a RawValue) -> Result<V, Invalid>,
+) -> Result<Vec<(K, V)>, Invalid> {
+    let Entries(found) = object(raw)?;
+    let mut seen = BTreeSet::new();
+    let read = |(name, raw): (Cow<'_, str>, &'a RawValue)| {
+        let key = key(&name).map_err(|reason| Invalid::from(reason).in_field(&name))?;
+        if !seen.insert(key.clone()) {
+            return Err(Invalid::from(Reason::Twice).in_field(&name));
+        }
+        Ok((key, value(raw).map_err(|invalid| invalid.in_field(&name))?))
+    };
+    found.into_iter().map(read).collect()
 }
 
 struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);

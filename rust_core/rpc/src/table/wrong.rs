@@ -213,7 +213,7 @@ const STORAGE_REQUESTS: &[Case] = &[
     (
         "{\"0x00000000000000000000000000000000000000aa\":[\"0x0\"],\
          \"0x00000000000000000000000000000000000000AA\":[\"0x0\"]}",
-        "field given twice, or not valid JSON",
+        "AA): is given twice",
     ),
 ];
 const TRACE_CONFIG: &[Case] = &[
@@ -237,6 +237,10 @@ const TRACE_CONFIG: &[Case] = &[
     (
         "{\"tracer\":\"muxTracer\",\"tracerConfig\":{\"noTracer\":{}}}",
         ".tracerConfig.noTracer.tracer): there is no tracer called noTracer",
+    ),
+    (
+        "{\"tracer\":\"muxTracer\",\"tracerConfig\":{\"noopTracer\":null,\"noopTracer\":{}}}",
+        ".tracerConfig.noopTracer): is given twice",
     ),
     ("{\"timeout\":5}", ".timeout): expected a string"),
     ("{\"timeout\":\"5\"}", ".timeout): expected a duration such as 5s or 300ms"),
