@@ -185,15 +185,19 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     log::install(settings.log.as_deref())?;
     let surroundings = Surroundings {
         clock: Arc::new(SystemClock::default()),
-        randomness: Box::new(|| B256::from(rand::random::<[u8; 32]>())),
+        randomness: Box::new(random),
         disk: Arc::new(RealDisk),
     };
     let node = Arc::new(Node::open(settings.node()?, surroundings)?);
     let completions = Arc::new(Completions::new()?);
     let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
-    let api = Arc::new(Api::new(node, settings.limits()));
+    let api = Arc::new(Api::new(node, settings.limits(), random()));
     let waits = Waits::start(api.clone(), completions.clone())?;
     Ok(Core { api, workers, waits, completions })
+}
+
+fn random() -> B256 {
+    B256::from(rand::random::<[u8; 32]>())
 }
 
 fn verdict(result: Result<(), String>) -> (bool, String) {

@@ -109,9 +109,9 @@ pub struct Api {
 }
 
 impl Api {
-    /// Answers for `node` within `limits`.
-    pub fn new(node: Arc<Node>, limits: Limits) -> Self {
-        let filters = Arc::new(Filters::new(B256::new(rand::random())));
+    /// Answers for `node` within `limits`. `secret` makes the ids of filters hard to guess.
+    pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
+        let filters = Arc::new(Filters::new(secret));
         Self { node, limits, filters, development: Arc::default(), admin: false }
     }
 

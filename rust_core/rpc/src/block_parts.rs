@@ -1,10 +1,10 @@
 //! Parts of a block: how many there are, and single transactions by their place.
 
-use foreseal_node::{BlockId, Executed, View};
+use foreseal_node::{Executed, View};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
-    blocks::{NULL, answer},
+    blocks::{NULL, answer, by_hash, transaction_at},
     json::{Inclusion, write_quantity, write_transaction},
     params::Params,
 };
@@ -54,11 +54,6 @@ fn transaction_by_number_and_index(context: &Context<'_>, params: &mut Params<'_
     answer(context, id, |_, found| transaction(found, index))
 }
 
-/// The block, or the step, with the hash that is the next argument.
-fn by_hash(params: &mut Params<'_>) -> Result<BlockId, Error> {
-    Ok(BlockId::Hash { hash: params.required()?, require_canonical: false })
-}
-
 fn transaction_count(_: &View, found: &Executed) -> Vec<u8> {
     count(found.block.transactions.len())
 }
@@ -75,8 +70,7 @@ fn count(length: usize) -> Vec<u8> {
 
 /// `null` beyond the last one.
 fn transaction(found: &Executed, index: u64) -> Vec<u8> {
-    let place = usize::try_from(index).ok().and_then(|index| found.block.transactions.get(index));
-    let Some(transaction) = place else { return NULL.to_vec() };
+    let Some(transaction) = transaction_at(found, index) else { return NULL.to_vec() };
     let mut out = Vec::with_capacity(1024);
     write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index)));
     out

@@ -1,6 +1,7 @@
 //! Blocks and their receipts.
 
 use foreseal_node::{BlockId, Executed, ResolveError, View};
+use foreseal_types::Transaction;
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -31,13 +32,23 @@ fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result
 }
 
 fn get_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let id = BlockId::Hash { hash: params.required()?, require_canonical: false };
-    let full = params.required()?;
+    let (id, full) = (by_hash(params)?, params.required()?);
     answer(context, id, |_, found| block_json(found, full))
 }
 
 fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     answer(context, params.required()?, receipts_json)
+}
+
+/// The block, or the step, with the hash that is the next argument.
+pub fn by_hash(params: &mut Params<'_>) -> Result<BlockId, Error> {
+    Ok(BlockId::Hash { hash: params.required()?, require_canonical: false })
+}
+
+/// The transaction at this place of the block; `None` beyond the last one.
+pub fn transaction_at(found: &Executed, index: u64) -> Option<&Transaction> {
+    let index = usize::try_from(index).ok()?;
+    found.block.transactions.get(index).map(AsRef::as_ref)
 }
 
 /// `write`s about the block that `id` names; `null` when there is none.

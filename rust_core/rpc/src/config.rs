@@ -3,16 +3,17 @@
 use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
 use foreseal_evm::named_precompiles;
+use foreseal_state::BlockHashes as _;
 use foreseal_types::{ChainSpec, ForkPoint, SpecId};
 
 use crate::{Context, Error, Method, json::Object, params::Params};
 
-pub const METHODS: &[Method] = &[Method::inline("eth_config", &[], eth_config)];
+pub const METHODS: &[Method] = &[Method::threaded("eth_config", &[], eth_config)];
 
 /// The rules at the newest sealed block; `next` and `last` are `null` when nothing more is scheduled.
 fn eth_config(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let view = context.view()?;
-    let genesis = view.sealed(0)?.map(|genesis| genesis.block.hash).unwrap_or_default();
+    let genesis = view.block_hash(0)?.unwrap_or_default();
     let now = view.latest().block.header.timestamp;
     let times = view.spec().fork_times();
     let current = times.iter().copied().rfind(|time| *time <= now).unwrap_or(0);

@@ -92,8 +92,6 @@ pub enum RangeError {
 /// A simulation that asks for too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulationLimit {
-    #[error("too many blocks: at most {max}")]
-    Blocks { max: u64 },
     #[error("too many calls in a block: at most {max}")]
     BlockCalls { max: usize },
     #[error("too many calls: at most {max}")]
@@ -208,11 +206,7 @@ impl From<Error> for RpcError {
             Error::Resolve(error @ ResolveError::NotCanonical) => Self::new(SERVER, error.to_string()),
             Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::LogLimit(limit) => limit.into(),
-            Error::Limit(Limit { name, max }) => {
-                let data = format!(r#"{{"limit":"{name}","max":{max}}}"#).into_bytes();
-                let message = format!("a request may ask for at most {max} {name}");
-                Self { data: Some(data), ..Self::new(LIMIT, message) }
-            }
+            Error::Limit(Limit { name, max }) => Self::limit("the request asks for", name, max),
             Error::FilterNotFound => Self::new(SERVER, "filter not found"),
             Error::TooManyFilters { max } => Self::limit("another filter would be", "filters", max),
             Error::ArrivalsMissed { missed, max } => Self::limit(
@@ -414,9 +408,7 @@ impl From<LogLimit> for RpcError {
         let message =
             format!("query exceeds the limit of {max} {unit}; data names a range that can be asked for");
         let mut data = Vec::new();
-        Object::open(&mut data)
-            .json("limit", &format!("\"{name}\""))
-            .json("max", &max.to_string())
+        limit_object(&mut data, name, max)
             .quantity("fromBlock", limit.from)
             .quantity("toBlock", limit.to)
             .close();
@@ -432,7 +424,7 @@ impl RpcError {
     /// `what` is more than the limit of this name, a whole number of what the name says.
     fn limit(what: &str, name: &str, max: u64) -> Self {
         let mut data = Vec::new();
-        Object::open(&mut data).json("limit", &format!("\"{name}\"")).json("max", &max.to_string()).close();
+        limit_object(&mut data, name, max).close();
         let message = format!("{what} more than the limit of {max} {name}");
         Self { data: Some(data), ..Self::new(LIMIT, message) }
     }
@@ -456,6 +448,13 @@ impl RpcError {
     fn insufficient_funds(have: U256, want: U256) -> Self {
         Self::new(SERVER, format!("{INSUFFICIENT_FUNDS}: have {have} want {want}"))
     }
+}
+
+/// Data that names a limit, left open.
+fn limit_object<'a>(data: &'a mut Vec<u8>, name: &str, max: u64) -> Object<'a> {
+    let mut object = Object::open(data);
+    object.json("limit", &format!("\"{name}\"")).json("max", &max.to_string());
+    object
 }
 
 /// A limit of time as errors name it.

@@ -1,9 +1,7 @@
 //! Prices: what to offer now, and what blocks paid.
 
-use std::sync::Arc;
-
 use alloy_consensus::{Header, Transaction as _};
-use foreseal_node::{Executed, View};
+use foreseal_node::{BlockId, View};
 use foreseal_types::{Block, ChainSpec};
 
 use crate::{
@@ -65,7 +63,7 @@ fn suggested_tip(view: &View) -> u128 {
         u128::from(header.gas_used) * 10 >= u128::from(header.gas_limit) * 9 && !block.transactions.is_empty()
     });
     let Some(block) = full else { return LEAST_TIP };
-    let median = rewards(block, &[50.0]).first().copied().unwrap_or(0);
+    let median = tips(block, &[50.0]).first().copied().unwrap_or(0);
     median.saturating_add(median / 10).clamp(LEAST_TIP, GREATEST_TIP)
 }
 
@@ -76,60 +74,95 @@ fn fee_history(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
     let newest = view.resolve(newest)?;
     let count = count.min(MAX_HISTORY).min(newest.number().saturating_add(1));
     let first = newest.number() + 1 - count;
-    let older = (first..newest.number()).filter_map(|number| view.sealed(number).transpose());
-    let newest = (count > 0).then_some(Ok(newest));
-    let blocks: Vec<Arc<Executed>> = older.chain(newest).collect::<Result<_, _>>()?;
-    let oldest = if count == 0 { 0 } else { first };
+    // A row at a time: at most one block that is not in memory is held.
+    let older = (first..newest.number()).map(|number| Row::read(view, number, percentiles.as_ref()));
+    let mut rows = older.collect::<Result<Vec<Row>, Error>>()?;
+    let header = &newest.block.header;
+    let next = (count > 0).then(|| next_fees(view.spec(), header));
+    if count > 0 {
+        rows.push(Row::new(view.spec(), header, rewards(&newest.block, percentiles.as_ref())));
+    }
     let mut out = Vec::new();
-    write_history(&mut out, view.spec(), oldest, &blocks, percentiles.as_ref());
+    write_history(&mut out, if count == 0 { 0 } else { first }, &rows, next, percentiles.is_some());
     Ok(out)
 }
 
-fn write_history(
-    out: &mut Vec<u8>,
-    spec: &ChainSpec,
-    oldest: u64,
-    blocks: &[Arc<Executed>],
-    percentiles: Option<&Percentiles>,
-) {
-    let headers = || blocks.iter().map(|found| &found.block.header);
-    let next = headers().next_back().map(|header| next_fees(spec, header));
-    let base_fees = headers().map(|header| header.base_fee_per_gas.unwrap_or(0));
-    let blob_fees = headers().map(|header| spec.blob_base_fee(header).unwrap_or(0));
+/// What the history shows of a block.
+#[derive(Debug)]
+struct Row {
+    fees: Fees,
+    gas_ratio: f64,
+    blob_gas_ratio: f64,
+    /// Wei per gas; `None` if no percentiles are asked for.
+    rewards: Option<Vec<u128>>,
+}
+
+impl Row {
+    /// Of a sealed block; its body is read for the rewards alone.
+    fn read(view: &View, number: u64, percentiles: Option<&Percentiles>) -> Result<Self, Error> {
+        let id = BlockId::Number(number);
+        if percentiles.is_none() {
+            return Ok(Self::new(view.spec(), view.moment(id)?.header(), None));
+        }
+        let found = view.resolve(id)?;
+        Ok(Self::new(view.spec(), &found.block.header, rewards(&found.block, percentiles)))
+    }
+
+    fn new(spec: &ChainSpec, header: &Header, rewards: Option<Vec<u128>>) -> Self {
+        let most = spec.blob_params(header.timestamp).map_or(0, |params| params.max_blob_gas_per_block());
+        Self {
+            fees: Fees {
+                base_fee: header.base_fee_per_gas.unwrap_or(0),
+                blob_fee: spec.blob_base_fee(header).unwrap_or(0),
+            },
+            gas_ratio: ratio(header.gas_used, header.gas_limit),
+            blob_gas_ratio: ratio(header.blob_gas_used.unwrap_or(0), most),
+            rewards,
+        }
+    }
+}
+
+/// `next` are the prices after the last row, which is one more than there are blocks.
+fn write_history(out: &mut Vec<u8>, oldest: u64, rows: &[Row], next: Option<Fees>, rewarded: bool) {
+    let fees = || rows.iter().map(|row| row.fees).chain(next);
     let mut object = Object::open(out);
     object
         .quantity("oldestBlock", oldest)
-        .list("baseFeePerGas", base_fees.chain(next.map(|next| next.base_fee)), write_quantity)
-        .list("gasUsedRatio", headers().map(|h| ratio(h.gas_used, h.gas_limit)), write_number)
-        .list("baseFeePerBlobGas", blob_fees.chain(next.map(|next| next.blob_fee)), write_quantity)
-        .list("blobGasUsedRatio", headers().map(|header| blob_ratio(spec, header)), write_number);
-    if let Some(Percentiles(percentiles)) = percentiles {
-        object.list("reward", blocks, |out, found| {
-            write_list(out, rewards(&found.block, percentiles), write_quantity);
+        .list("baseFeePerGas", fees().map(|fees| fees.base_fee), write_quantity)
+        .list("gasUsedRatio", rows.iter().map(|row| row.gas_ratio), write_number)
+        .list("baseFeePerBlobGas", fees().map(|fees| fees.blob_fee), write_quantity)
+        .list("blobGasUsedRatio", rows.iter().map(|row| row.blob_gas_ratio), write_number);
+    if rewarded {
+        object.list("reward", rows, |out, row| {
+            write_list(out, row.rewards.iter().flatten().copied(), write_quantity);
         });
     }
     object.close();
 }
 
-/// Prices of the block after another (wei per gas, wei per blob gas).
-#[derive(Clone, Copy)]
-struct NextFees {
+/// Prices of a block (wei per gas, wei per blob gas).
+#[derive(Clone, Copy, Debug)]
+struct Fees {
     base_fee: u64,
     blob_fee: u128,
 }
 
-/// Depends on the header alone, so that a block answers the same before and after it is sealed.
-fn next_fees(spec: &ChainSpec, header: &Header) -> NextFees {
+/// Those of the block after another. Depends on its header alone, so that a block answers the same before and after it is sealed.
+fn next_fees(spec: &ChainSpec, header: &Header) -> Fees {
     let excess_blob_gas = spec.excess_blob_gas_after(header, header.timestamp);
     let next = Header { timestamp: header.timestamp, excess_blob_gas, ..Header::default() };
-    NextFees {
+    Fees {
         base_fee: spec.produced_base_fee(header).unwrap_or(0),
         blob_fee: spec.blob_base_fee(&next).unwrap_or(0),
     }
 }
 
+fn rewards(block: &Block, percentiles: Option<&Percentiles>) -> Option<Vec<u128>> {
+    percentiles.map(|Percentiles(percentiles)| tips(block, percentiles))
+}
+
 /// The tips (wei per gas) at `percentiles` of the block's gas, ascending; zeros for an empty block.
-fn rewards(block: &Block, percentiles: &[f64]) -> Vec<u128> {
+fn tips(block: &Block, percentiles: &[f64]) -> Vec<u128> {
     let base_fee = block.header.base_fee_per_gas.unwrap_or(0);
     let paid = block.transactions.iter().zip(&block.receipts).map(|(transaction, receipt)| {
         let tip = transaction.envelope().effective_tip_per_gas(base_fee).unwrap_or(0);
@@ -151,11 +184,6 @@ fn rewards(block: &Block, percentiles: &[f64]) -> Vec<u128> {
         current.0
     };
     percentiles.iter().map(at).collect()
-}
-
-fn blob_ratio(spec: &ChainSpec, header: &Header) -> f64 {
-    let most = spec.blob_params(header.timestamp).map_or(0, |params| params.max_blob_gas_per_block());
-    ratio(header.blob_gas_used.unwrap_or(0), most)
 }
 
 fn ratio(used: u64, limit: u64) -> f64 {

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, Bytes};
 use alloy_rlp::Encodable;
-use foreseal_node::{BlockId, Executed, View};
-use foreseal_state::StateError;
+use foreseal_node::Executed;
 
 use crate::{
     Argument, Context, Error, Kind, Method,
-    blocks::answer,
+    blocks::{answer, by_hash, transaction_at},
     json::{write_data, write_list},
     params::Params,
+    transactions::{Found, find},
 };
 
 const BLOCK: Argument = Argument::required("block", Kind::Block);
@@ -60,36 +59,25 @@ fn raw_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8
 /// The EIP-2718 bytes: as they stand in the block; of a pooled transaction as they were submitted, blobs included.
 /// Looked for as `eth_getTransactionByHash` does.
 fn raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let hash: B256 = params.required()?;
-    if let Some(bytes) = included(context.view()?, &hash)? {
-        return Ok(data(&bytes));
-    }
-    if let Some(pooled) = context.node.pool().get(&hash) {
-        return Ok(data(&pooled.encoded()));
-    }
-    let newest = context.newest_view()?;
-    Ok(included(&newest, &hash)?.map_or_else(|| NO_BYTES.to_vec(), |bytes| data(&bytes)))
+    Ok(match find(context, &params.required()?)? {
+        Some(Found::Included { transaction, .. }) => data(transaction.encoded()),
+        Some(Found::Pooled(pooled)) => data(&pooled.encoded()),
+        None => NO_BYTES.to_vec(),
+    })
 }
 
 fn raw_by_hash_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let id = BlockId::Hash { hash: params.required()?, require_canonical: false };
-    let index = params.required()?;
-    answer(context, id, |_, found| at(found, index))
+    let (id, index) = (by_hash(params)?, params.required()?);
+    answer(context, id, |_, found| raw_at(found, index))
 }
 
 fn raw_by_number_and_index(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let (id, index) = (params.required()?, params.required()?);
-    answer(context, id, |_, found| at(found, index))
+    answer(context, id, |_, found| raw_at(found, index))
 }
 
-fn at(found: &Executed, index: u64) -> Vec<u8> {
-    let place = usize::try_from(index).ok().and_then(|index| found.block.transactions.get(index));
-    place.map_or_else(|| NO_BYTES.to_vec(), |transaction| data(transaction.encoded()))
-}
-
-fn included(view: &View, hash: &B256) -> Result<Option<Bytes>, StateError> {
-    let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
-    Ok(found.block.transactions.get(index).map(|transaction| transaction.encoded().clone()))
+fn raw_at(found: &Executed, index: u64) -> Vec<u8> {
+    transaction_at(found, index).map_or_else(|| NO_BYTES.to_vec(), |transaction| data(transaction.encoded()))
 }
 
 /// The block that the next argument names. The execution API has no `null` for one that is not there.

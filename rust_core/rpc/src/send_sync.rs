@@ -49,7 +49,7 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
         Ok(Admission::WouldWait(waiting)) => Some(waiting),
         Err(SubmitError::Refused(PoolError::AlreadyKnown)) => match node.pool().status(&hash) {
             Status::Queued(waiting) => Some(waiting),
-            _ => None,
+            Status::Pooled | Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown => None,
         },
         Err(error) => {
             // Somebody else may have sent it, and it has been executed since the view was looked at.

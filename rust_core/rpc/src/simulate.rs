@@ -1,7 +1,7 @@
 //! Blocks of unsigned transactions on top of a block of the chain.
 
 use foreseal_evm::{
-    Deadline, Ending, SimulateBase, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
+    Deadline, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedResult, simulate,
 };
 use foreseal_node::BlockId;
 use foreseal_types::FoundLog;
@@ -55,7 +55,7 @@ fn simulate_v1(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>
 fn check(context: &Context<'_>, params: &Params<'_>, simulation: &Simulation) -> Result<(), Error> {
     let blocks = &simulation.blocks;
     if blocks.len() as u64 > MAX_BLOCKS {
-        return Err(SimulationLimit::Blocks { max: MAX_BLOCKS }.into());
+        return Err(SimulateError::TooManyBlocks { max: MAX_BLOCKS }.into());
     }
     if blocks.iter().any(|block| block.calls.len() > MAX_BLOCK_CALLS) {
         return Err(SimulationLimit::BlockCalls { max: MAX_BLOCK_CALLS }.into());

@@ -1,9 +1,12 @@
 //! Transactions and receipts by hash.
 
+use std::sync::Arc;
+
 use alloy_primitives::B256;
-use foreseal_node::View;
+use foreseal_node::{Executed, View};
+use foreseal_pool::PooledTransaction;
 use foreseal_state::StateError;
-use foreseal_types::{Block, mutant};
+use foreseal_types::{Block, Transaction, mutant};
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -25,31 +28,48 @@ pub const METHODS: &[Method] = &[
     ),
 ];
 
-/// From the request's view; else from the pool; else, as it may have gone from one to the other meanwhile, from the
-/// newest view.
 fn get_transaction_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let hash = params.required()?;
-    if let Some(included) = included(context.view()?, &hash)? {
-        return Ok(included);
+    let mut out = Vec::new();
+    match find(context, &params.required()?)? {
+        Some(Found::Included { block, index, transaction }) => {
+            let inclusion = Inclusion::new(&block.block, index as u64);
+            write_transaction(&mut out, &transaction, Some(inclusion));
+        }
+        Some(Found::Pooled(pooled)) => write_transaction(&mut out, pooled.transaction(), None),
+        None => out.extend_from_slice(NULL),
     }
-    if let Some(pooled) = context.node.pool().get(&hash) {
-        let mut out = Vec::new();
-        write_transaction(&mut out, pooled.transaction(), None);
-        return Ok(out);
-    }
-    if mutant!("pool-read-last") {
-        return Ok(NULL.to_vec());
-    }
-    Ok(included(context.newest_view()?.as_ref(), &hash)?.unwrap_or_else(|| NULL.to_vec()))
+    Ok(out)
 }
 
-fn included(view: &View, hash: &B256) -> Result<Option<Vec<u8>>, StateError> {
-    let Some((found, index)) = view.transaction(hash)? else { return Ok(None) };
-    Ok(found.block.transactions.get(index).map(|transaction| {
-        let mut out = Vec::new();
-        write_transaction(&mut out, transaction, Some(Inclusion::new(&found.block, index as u64)));
-        out
-    }))
+/// A transaction, and where it is.
+pub enum Found {
+    Included {
+        block: Arc<Executed>,
+        /// Its place among the block's transactions.
+        index: usize,
+        transaction: Arc<Transaction>,
+    },
+    Pooled(Arc<PooledTransaction>),
+}
+
+/// From the request's view; else from the pool; else, as it may have gone from one to the other meanwhile, from the
+/// newest view.
+pub fn find(context: &Context<'_>, hash: &B256) -> Result<Option<Found>, Error> {
+    let included = |view: &View| -> Result<Option<Found>, Error> {
+        let Some((block, index)) = view.transaction(hash)? else { return Ok(None) };
+        let transaction = block.block.transactions.get(index).cloned();
+        Ok(transaction.map(|transaction| Found::Included { block, index, transaction }))
+    };
+    if let Some(found) = included(context.view()?)? {
+        return Ok(Some(found));
+    }
+    if let Some(pooled) = context.node.pool().get(hash) {
+        return Ok(Some(Found::Pooled(pooled)));
+    }
+    if mutant!("pool-read-last") {
+        return Ok(None);
+    }
+    included(context.newest_view()?.as_ref())
 }
 
 fn get_transaction_receipt(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

@@ -52,7 +52,7 @@ pub fn wording(status: InstructionResult, last: Option<&LastStep>, output: usize
     use InstructionResult as R;
     let op = last.map_or(opcode::STOP, |step| step.op);
     let words = match status {
-        status if status.is_ok() => return None,
+        R::Stop | R::Return | R::SelfDestruct => return None,
         R::Revert => "execution reverted",
         R::CallTooDeep => "max call depth exceeded",
         R::OutOfFunds | R::OverflowPayment => "insufficient balance for transfer",
@@ -76,7 +76,13 @@ pub fn wording(status: InstructionResult, last: Option<&LastStep>, output: usize
             return Some(format!("max code size exceeded: code size {output} limit {MAX_CODE_SIZE}"));
         }
         R::CreateInitCodeSizeLimit => return Some(init_code(last)),
-        other => return Some(format!("{other:?}")),
+        // Of rules that no fork here has, or never the end of a frame: geth has no words for them.
+        R::Suspend
+        | R::CreateInitCodeStartingEF00
+        | R::InvalidEOFInitCode
+        | R::InvalidExtDelegateCallTarget
+        | R::InvalidImmediateEncoding
+        | R::FatalExternalError => return Some(format!("{status:?}")),
     };
     Some(words.to_owned())
 }

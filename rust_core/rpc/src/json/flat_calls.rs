@@ -82,7 +82,11 @@ fn write_result(out: &mut Vec<u8>, frame: &Frame) {
             .optional_data("address", frame.to)
             .data("code", &frame.output)
             .quantity("gasUsed", frame.gas_used),
-        _ => object.quantity("gasUsed", frame.gas_used).data("output", &frame.output),
+        FrameKind::Call
+        | FrameKind::StaticCall
+        | FrameKind::DelegateCall
+        | FrameKind::CallCode
+        | FrameKind::SelfDestruct => object.quantity("gasUsed", frame.gas_used).data("output", &frame.output),
     };
     object.close();
 }

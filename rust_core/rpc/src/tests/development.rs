@@ -1,10 +1,10 @@
 //! The helpers of tests, and who may call them.
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, B256, U256};
 use foreseal_testkit::Fees;
 use serde_json::{Value, json};
 
-use crate::{Access, Cost, methods};
+use crate::{Access, Api, Cost, Limits, methods};
 
 use super::{Bench, raw_params};
 
@@ -43,7 +43,7 @@ fn a_node_that_is_not_for_development_serves_none_of_them() {
 #[test]
 fn finality_is_for_the_admin_listener() {
     for bench in [Bench::new(1), Bench::developing(1)] {
-        let public = crate::Api::new(bench.api.node().clone(), crate::Limits::default());
+        let public = Api::new(bench.api.node().clone(), Limits::default(), B256::ZERO);
         let error =
             public.call(Some(&bench.view()), "foreseal_setFinality", b"[{\"safe\":\"0x0\"}]").unwrap_err();
         let message = "the method foreseal_setFinality is served on the admin listener only: --admin";
