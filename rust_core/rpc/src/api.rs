@@ -75,12 +75,25 @@ pub struct Context<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) filters: &'a Filters,
     pub(crate) development: &'a Development,
+    /// Whether the caller came by the admin listener.
+    admin: bool,
 }
 
 impl<'a> Context<'a> {
     /// The request's one view.
     pub(crate) fn view(&self) -> Result<&'a Arc<View>, Error> {
         self.view.ok_or(Error::Starting)
+    }
+
+    /// Refuses a method that is not for whoever calls here.
+    pub(crate) fn admit(&self, method: &Method) -> Result<(), Error> {
+        match method.access {
+            Access::Development if self.node.settings().development.is_none() => {
+                Err(Error::DevelopmentOnly(method.name))
+            }
+            Access::Admin if !self.admin => Err(Error::AdminOnly(method.name)),
+            Access::Everyone | Access::Development | Access::Admin => Ok(()),
+        }
     }
 
     /// The newest view, for what reads the pool: the pool is read first, so that a transaction between the two is
@@ -169,9 +182,10 @@ impl Api {
             limits: &self.limits,
             filters: &self.filters,
             development: &self.development,
+            admin: self.admin,
         };
         let reply = guarded(method.name, || {
-            self.admit(method)?;
+            context.admit(method)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
                 Run::Answer(answer) => answer(&context, &mut params).map(Reply::Ready),
@@ -179,17 +193,6 @@ impl Api {
             }
         });
         reply.map_err(RpcError::from)
-    }
-
-    /// Refuses a method that is not for whoever calls here.
-    fn admit(&self, method: &Method) -> Result<(), Error> {
-        match method.access {
-            Access::Development if self.node.settings().development.is_none() => {
-                Err(Error::DevelopmentOnly(method.name))
-            }
-            Access::Admin if !self.admin => Err(Error::AdminOnly(method.name)),
-            Access::Everyone | Access::Development | Access::Admin => Ok(()),
-        }
     }
 
     /// What `method` answers by now; `None` when it has to wait on.

@@ -2,24 +2,25 @@
 
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
+mod development;
 mod results;
+mod schemas;
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::collections::BTreeSet;
 
 use crate::{Argument, Context, Error, Kind, Method, json::Object, methods, params::Params};
 
 pub const METHODS: &[Method] =
-    &[Method::inline("rpc.discover", &[], discover), Method::inline("rpc_modules", &[], modules)];
+    &[Method::threaded("rpc.discover", &[], discover), Method::inline("rpc_modules", &[], modules)];
 
-static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(document);
-
-fn discover(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    Ok(DOCUMENT.clone())
+fn discover(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Ok(document(served(context)))
 }
 
 /// The first part of each name, with a version, as geth gives it.
-fn modules(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let names: BTreeSet<&str> = methods().filter_map(|method| method.name.split(['_', '.']).next()).collect();
+fn modules(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let names: BTreeSet<&str> =
+        served(context).filter_map(|method| method.name.split(['_', '.']).next()).collect();
     let mut out = Vec::with_capacity(256);
     let mut object = Object::open(&mut out);
     for name in names {
@@ -29,7 +30,12 @@ fn modules(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-fn document() -> Vec<u8> {
+/// The methods that whoever asks may call.
+fn served<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'static Method> + 'a {
+    methods().filter(|method| context.admit(method).is_ok())
+}
+
+fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 << 10);
     let mut object = Object::open(&mut out);
     object.json("openrpc", "\"1.3.2\"");
@@ -37,7 +43,14 @@ fn document() -> Vec<u8> {
         .json("title", "\"Foreseal\"")
         .json("version", concat!("\"", env!("CARGO_PKG_VERSION"), "\""))
         .close();
-    object.list("methods", methods(), write_method);
+    object.list("methods", methods, write_method);
+    let mut components = Object::open(object.name("components"));
+    let mut kinds = Object::open(components.name("schemas"));
+    for (name, schema) in schemas::COMPONENTS {
+        kinds.json(name, schema);
+    }
+    kinds.close();
+    components.close();
     object.close();
     out
 }
@@ -66,43 +79,8 @@ fn write_argument(out: &mut Vec<u8>, argument: &Argument) {
     Object::open(out)
         .json("name", &format!("\"{}\"", argument.name))
         .json("required", if argument.required { "true" } else { "false" })
-        .json("schema", &schema(argument.kind))
+        .json("schema", &format!("{{\"$ref\":\"#/components/schemas/{}\"}}", schemas::name(argument.kind)))
         .close();
-}
-
-const QUANTITY: &str = r#"{"type":"string","pattern":"^0x(0|[1-9a-fA-F][0-9a-fA-F]*)$"}"#;
-const DATA: &str = r#"{"type":"string","pattern":"^0x([0-9a-fA-F]{2})*$"}"#;
-const HASH: &str = r#"{"type":"string","pattern":"^0x[0-9a-fA-F]{64}$"}"#;
-const ADDRESS: &str = r#"{"type":"string","pattern":"^0x[0-9a-fA-F]{40}$"}"#;
-const STORAGE_KEY: &str = r#"{"type":"string","pattern":"^0x[0-9a-fA-F]{1,64}$"}"#;
-
-/// What values of a kind look like (JSON Schema).
-fn schema(kind: Kind) -> String {
-    match kind {
-        Kind::Address => ADDRESS.to_owned(),
-        Kind::Block => {
-            let tags = r#"{"enum":["latest","pending","safe","finalized","earliest"]}"#;
-            let object = r#"{"type":"object","properties":{"blockNumber":{},"blockHash":{},"requireCanonical":{"type":"boolean"},"flashblockIndex":{}}}"#;
-            format!(r#"{{"anyOf":[{tags},{QUANTITY},{HASH},{object}]}}"#)
-        }
-        Kind::Boolean => r#"{"type":"boolean"}"#.to_owned(),
-        Kind::Data => DATA.to_owned(),
-        Kind::Hash => HASH.to_owned(),
-        Kind::Milliseconds => format!(r#"{{"anyOf":[{{"type":"integer","minimum":1}},{QUANTITY}]}}"#),
-        Kind::Percentiles => {
-            r#"{"type":"array","maxItems":100,"items":{"type":"number","minimum":0,"maximum":100}}"#
-                .to_owned()
-        }
-        Kind::Quantity => QUANTITY.to_owned(),
-        Kind::Slot => STORAGE_KEY.to_owned(),
-        Kind::Slots => format!(r#"{{"type":"array","items":{STORAGE_KEY}}}"#),
-        Kind::StorageRequests => {
-            format!(r#"{{"type":"object","additionalProperties":{{"type":"array","items":{STORAGE_KEY}}}}}"#)
-        }
-        Kind::Call | Kind::Filter => r#"{"type":"object"}"#.to_owned(),
-        // Objects with options of their own; the method says what is wrong in them.
-        _ => "{}".to_owned(),
-    }
 }
 
 /// The errors that a method may answer with.
@@ -112,10 +90,10 @@ fn errors(method: &Method) -> Vec<(i64, &'static str)> {
     if !method.arguments.is_empty() {
         errors.push((-32602, "invalid params"));
     }
-    if takes(&[Kind::Block, Kind::Filter]) {
+    if takes(&[Kind::Block, Kind::Filter, Kind::LogQuery]) {
         errors.push((-32001, "block not found"));
     }
-    if takes(&[Kind::Filter, Kind::Slots, Kind::StorageRequests, Kind::Call]) {
+    if takes(&[Kind::Filter, Kind::Slots, Kind::StorageRequests, Kind::Call, Kind::TraceConfig]) {
         errors.push((-32005, "limit exceeded"));
     }
     errors.extend(results::errors(method.name));
@@ -128,9 +106,13 @@ mod tests {
 
     use super::*;
 
+    fn document() -> Value {
+        serde_json::from_slice(&super::document(methods())).unwrap()
+    }
+
     #[test]
     fn the_document_lists_every_method_of_the_table_with_its_parameters() {
-        let document: Value = serde_json::from_slice(&document()).unwrap();
+        let document = document();
         let listed = document["methods"].as_array().unwrap();
         assert_eq!(listed.len(), methods().count());
         for (method, entry) in methods().zip(listed) {
@@ -142,28 +124,50 @@ mod tests {
                     (&param["name"], &param["required"]),
                     (&argument.name.into(), &argument.required.into())
                 );
-                assert!(param["schema"].is_object());
             }
             assert!(entry["result"]["schema"].is_object() && entry["result"]["description"].is_string());
-            assert!(entry["errors"].as_array().unwrap().iter().all(|error| error["code"].is_i64()));
+            let errors = entry["errors"].as_array().unwrap();
+            let codes: BTreeSet<i64> = errors.iter().map(|error| error["code"].as_i64().unwrap()).collect();
+            assert_eq!(codes.len(), errors.len(), "{}: a code stands once", method.name);
         }
     }
 
     #[test]
-    fn every_result_that_is_described_is_described_once() {
-        let names: Vec<&str> = results::described().collect();
-        let once: BTreeSet<&str> = names.iter().copied().collect();
-        assert_eq!(once.len(), names.len());
-        let known = |name: &str| methods().any(|method| method.name == name);
-        assert!(names.iter().filter(|name| known(name)).count() > 45);
+    fn results_are_described_of_the_methods_that_there_are_each_once() {
+        let mut described: Vec<&str> = results::described().collect();
+        let mut names: Vec<&str> = methods().map(|method| method.name).collect();
+        described.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(described, names);
+    }
+
+    /// Names that `schema` refers to.
+    fn references(schema: &Value, found: &mut BTreeSet<String>) {
+        match schema {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    if name == "$ref" {
+                        let name = value.as_str().unwrap().strip_prefix("#/components/schemas/");
+                        found.insert(name.unwrap().to_owned());
+                    }
+                    references(value, found);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
     }
 
     #[test]
-    fn modules_are_the_first_parts_of_names() {
-        let names: BTreeSet<&str> =
-            methods().filter_map(|method| method.name.split(['_', '.']).next()).collect();
-        for name in ["eth", "net", "web3", "txpool", "debug", "rpc", "foreseal", "base"] {
-            assert!(names.contains(name), "{name}");
+    fn every_component_is_there_and_used() {
+        let document = document();
+        let mut used = BTreeSet::new();
+        references(&document, &mut used);
+        let components = document["components"]["schemas"].as_object().unwrap();
+        assert_eq!(components.len(), schemas::COMPONENTS.len(), "a name stands once");
+        assert_eq!(used, components.keys().cloned().collect());
+        for kind in Kind::ALL {
+            assert!(components[schemas::name(*kind)].as_object().is_some_and(|schema| !schema.is_empty()));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What methods answer, for the OpenRPC document.
 
+use super::development;
+
 /// A result as the document shows it.
 #[derive(Clone, Copy)]
 pub struct Answer {
@@ -8,7 +10,7 @@ pub struct Answer {
     pub schema: &'static str,
 }
 
-const QUANTITY: &str = r#"{"type":"string","pattern":"^0x(0|[1-9a-f][0-9a-f]*)$"}"#;
+pub const QUANTITY: &str = r#"{"type":"string","pattern":"^0x(0|[1-9a-f][0-9a-f]*)$"}"#;
 const DATA: &str = r#"{"type":"string","pattern":"^0x([0-9a-f]{2})*$"}"#;
 const HASH: &str = r#"{"type":"string","pattern":"^0x[0-9a-f]{64}$"}"#;
 const OBJECT: &str = r#"{"type":"object"}"#;
@@ -17,9 +19,14 @@ const ARRAY: &str = r#"{"type":"array"}"#;
 const ARRAY_OR_NULL: &str = r#"{"type":["array","null"]}"#;
 const QUANTITY_OR_NULL: &str = r#"{"type":["string","null"]}"#;
 const TEXT: &str = r#"{"type":"string"}"#;
-const BOOLEAN: &str = r#"{"type":"boolean"}"#;
+const OBJECT_OR_ARRAY: &str = r#"{"type":["object","array"]}"#;
+pub const BOOLEAN: &str = r#"{"type":"boolean"}"#;
+pub const NUMBER: &str = r#"{"type":"integer"}"#;
+pub const NUMBER_OR_NULL: &str = r#"{"type":["integer","null"]}"#;
+pub const HASH_OR_NULL: &str = r#"{"type":["string","null"],"pattern":"^0x[0-9a-f]{64}$"}"#;
+pub const NULL: &str = r#"{"type":"null"}"#;
 
-type Row = (&'static str, &'static str, &'static [&'static str]);
+pub type Row = (&'static str, &'static str, &'static [&'static str]);
 
 /// Description, schema, and the methods that answer so.
 const RESULTS: &[Row] = &[
@@ -73,7 +80,26 @@ const RESULTS: &[Row] = &[
     ("the receipts of the block, null when there is no such block", ARRAY_OR_NULL, &["eth_getBlockReceipts"]),
     ("the receipt", OBJECT, &["eth_sendRawTransactionSync"]),
     ("the transaction's hash", HASH, &["eth_sendRawTransaction"]),
-    ("logs in the order of the chain", ARRAY, &["eth_getLogs"]),
+    ("logs in the order of the chain", ARRAY, &["eth_getLogs", "eth_getFilterLogs"]),
+    (
+        "a page of logs, and the cursor of the next one, null when nothing can follow",
+        OBJECT,
+        &["foreseal_getLogs"],
+    ),
+    (
+        "the filter's id",
+        QUANTITY,
+        &["eth_newFilter", "eth_newBlockFilter", "eth_newPendingTransactionFilter"],
+    ),
+    ("what is new since the filter was asked last: logs, or hashes", ARRAY, &["eth_getFilterChanges"]),
+    ("whether there was such a filter", BOOLEAN, &["eth_uninstallFilter"]),
+    ("the simulated blocks with the results of their calls", ARRAY, &["eth_simulateV1"]),
+    ("what the tracer recorded", OBJECT_OR_ARRAY, &["debug_traceTransaction"]),
+    (
+        "txHash and result of each transaction of the block",
+        ARRAY,
+        &["debug_traceBlockByHash", "debug_traceBlockByNumber"],
+    ),
     ("the account with its proofs (EIP-1186)", OBJECT, &["eth_getProof"]),
     ("the rules now, next and last (EIP-7910)", OBJECT, &["eth_config"]),
     ("prices of a range of blocks", OBJECT, &["eth_feeHistory"]),
@@ -90,13 +116,17 @@ const RESULTS: &[Row] = &[
     ("position, freshness and role of the node", OBJECT, &["foreseal_status"]),
     ("modules and their versions", OBJECT, &["rpc_modules"]),
     ("this document", OBJECT, &["rpc.discover"]),
+    ("true", BOOLEAN, &["foreseal_setFinality"]),
 ];
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    RESULTS.iter().chain(development::RESULTS)
+}
 
 /// What a method answers.
 pub fn of(name: &str) -> Answer {
-    let row = RESULTS.iter().find(|(_, _, names)| names.contains(&name));
-    let (description, schema) =
-        row.map_or(("the answer", "{}"), |(description, schema, _)| (*description, *schema));
+    let (description, schema, _) =
+        rows().find(|(_, _, names)| names.contains(&name)).expect("there is a row for every method");
     Answer { description, schema }
 }
 
@@ -112,8 +142,33 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
             (5, "it cannot be executed"),
             (6, "its nonce leaves a gap"),
         ],
+        "debug_traceTransaction" => vec![(-32000, "there is no such transaction")],
+        "debug_traceBlockByHash" => vec![(-32000, "genesis is not traceable"), (-32001, "block not found")],
+        "debug_traceBlockByNumber" => vec![(-32000, "genesis is not traceable")],
+        "eth_simulateV1" => vec![
+            (-38010, "nonce too low"),
+            (-38011, "nonce too high"),
+            (-38012, "the base fee is higher than the fee"),
+            (-38013, "not enough gas for what every transaction costs"),
+            (-38014, "insufficient funds"),
+            (-38015, "the block's gas limit is reached"),
+            (-38020, "block numbers are not in order"),
+            (-38021, "block timestamps are not in order"),
+            (-38022, "a precompiled contract is moved to where it is"),
+            (-38024, "the sender has code"),
+            (-38025, "init code is too large"),
+            (-38026, "the request asks for more than a limit"),
+            (-32016, "it takes too long"),
+            (-32000, "the blocks cannot be executed"),
+        ],
+        "eth_getFilterChanges" => {
+            vec![(-32000, "there is no such filter"), (-32005, "limit exceeded"), (-32001, "block not found")]
+        }
+        "eth_getFilterLogs" => vec![(-32000, "there is no such filter"), (-32005, "limit exceeded")],
         "eth_getBlockReceipts" => vec![(-32004, "refused on the public endpoint")],
-        "txpool_content" | "txpool_inspect" => vec![(-32005, "limit exceeded")],
+        "eth_newBlockFilter" | "eth_newPendingTransactionFilter" | "txpool_content" | "txpool_inspect" => {
+            vec![(-32005, "limit exceeded")]
+        }
         _ => Vec::new(),
     }
 }
@@ -121,5 +176,5 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
 /// Names of the methods whose result is described.
 #[cfg(test)]
 pub fn described() -> impl Iterator<Item = &'static str> {
-    RESULTS.iter().flat_map(|(_, _, names)| names.iter().copied())
+    rows().flat_map(|(_, _, names)| names.iter().copied())
 }

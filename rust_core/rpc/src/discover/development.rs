@@ -1,0 +1,52 @@
+//! What the helpers of tests answer.
+
+use super::results::{BOOLEAN, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, QUANTITY, Row};
+
+/// Description, schema, and the methods that answer so.
+pub const RESULTS: &[Row] = &[
+    (
+        "nothing",
+        NULL,
+        &[
+            "anvil_autoImpersonateAccount",
+            "anvil_impersonateAccount",
+            "anvil_mine",
+            "anvil_reorg",
+            "anvil_rollback",
+            "anvil_setBalance",
+            "anvil_setCode",
+            "anvil_setCoinbase",
+            "anvil_setNextBlockBaseFeePerGas",
+            "anvil_setNextBlockTimestamp",
+            "anvil_setNonce",
+            "anvil_stopImpersonatingAccount",
+            "evm_setAutomine",
+            "evm_setIntervalMining",
+            "evm_setNextBlockTimestamp",
+            "hardhat_impersonateAccount",
+            "hardhat_mine",
+            "hardhat_setBalance",
+            "hardhat_setCode",
+            "hardhat_setCoinbase",
+            "hardhat_setNextBlockBaseFeePerGas",
+            "hardhat_setNonce",
+            "hardhat_stopImpersonatingAccount",
+        ],
+    ),
+    ("true", BOOLEAN, &["anvil_setStorageAt", "hardhat_setStorageAt"]),
+    ("zero", QUANTITY, &["evm_mine"]),
+    ("the snapshot's id", QUANTITY, &["anvil_snapshot", "evm_snapshot"]),
+    ("whether there was such a snapshot", BOOLEAN, &["anvil_revert", "evm_revert"]),
+    ("whether each transaction is mined at once", BOOLEAN, &["anvil_getAutomine", "hardhat_getAutomine"]),
+    ("seconds between blocks, null when they are not mined so", NUMBER_OR_NULL, &["anvil_getIntervalMining"]),
+    (
+        "seconds by which the clock is ahead, or was moved",
+        NUMBER,
+        &["anvil_increaseTime", "anvil_setTime", "evm_increaseTime", "evm_setTime"],
+    ),
+    (
+        "the transaction's hash, null when it was not in the pool",
+        HASH_OR_NULL,
+        &["anvil_dropTransaction", "hardhat_dropTransaction"],
+    ),
+];
