@@ -7,6 +7,7 @@ FORESEAL_SHARED ?= $(abspath ../shared)
 PYTEST_WORKERS ?= 2
 ARGS ?=
 KILLS ?= 200
+TRANSACTIONS ?= 1000
 SEED ?= 1
 CASES ?= 5000
 
@@ -23,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load fuzz properties mutants kills coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load fuzz properties mutants kills differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +91,10 @@ properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, 
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
+
+differential: build $(VENV)/.dev ## Compare with the execution specification over TRANSACTIONS random transactions, save what was found
+	PYTHONPATH=tests $(BIN)/python -m differential specification --transactions $(TRANSACTIONS) --seed $(SEED) \
+		--save benches/results/specification.json
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync")
 	$(BIN)/python tests/mutants.py $(ARGS)

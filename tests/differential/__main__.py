@@ -1,0 +1,42 @@
+"""The long form of the comparisons, and what they found as a file: `make differential`."""
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+import orjson
+from benches.origin import origin
+
+from differential.specification import compare_with_specification
+
+PEERS = {"specification": (compare_with_specification, ("ethereum-execution",))}
+"""What Foreseal is compared with: how, and the packages whose versions matter."""
+
+
+def main() -> int:
+    """Run it; 0 if the nodes agree."""
+    parser = argparse.ArgumentParser(prog="python -m differential")
+    parser.add_argument("peer", choices=PEERS)
+    parser.add_argument("--transactions", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--save", type=Path, help="file for the comparison and where it comes from, JSON")
+    arguments = parser.parse_args()
+    compare, packages = PEERS[arguments.peer]
+    found = compare(arguments.seed, arguments.transactions)
+    print(found)
+    for fault in found.faults[:50]:
+        print(fault)
+    if arguments.save is not None:
+        given = f"{arguments.peer} --transactions {arguments.transactions} --seed {arguments.seed}"
+        report = {
+            **origin(f"python -m differential {given}", packages),
+            "summary": str(found),
+            "figures": dataclasses.asdict(found),
+        }
+        arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    return 1 if found.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Just enough of an assembler for contracts that tests make."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+# Opcodes of the newest fork, EIPs 5656, 1153, 4844, 7516 and 7939 included.
+_NAMES = {
+    0x00: "STOP ADD MUL SUB DIV SDIV MOD SMOD ADDMOD MULMOD EXP SIGNEXTEND",
+    0x10: "LT GT SLT SGT EQ ISZERO AND OR XOR NOT BYTE SHL SHR SAR CLZ",
+    0x20: "KECCAK256",
+    0x30: "ADDRESS BALANCE ORIGIN CALLER CALLVALUE CALLDATALOAD CALLDATASIZE CALLDATACOPY CODESIZE CODECOPY GASPRICE "
+    "EXTCODESIZE EXTCODECOPY RETURNDATASIZE RETURNDATACOPY EXTCODEHASH",
+    0x40: "BLOCKHASH COINBASE TIMESTAMP NUMBER PREVRANDAO GASLIMIT CHAINID SELFBALANCE BASEFEE BLOBHASH BLOBBASEFEE",
+    0x50: "POP MLOAD MSTORE MSTORE8 SLOAD SSTORE JUMP JUMPI PC MSIZE GAS JUMPDEST TLOAD TSTORE MCOPY PUSH0",
+    0x80: " ".join(f"DUP{n}" for n in range(1, 17)),
+    0x90: " ".join(f"SWAP{n}" for n in range(1, 17)),
+    0xA0: "LOG0 LOG1 LOG2 LOG3 LOG4",
+    0xF0: "CREATE CALL CALLCODE RETURN DELEGATECALL CREATE2",
+    0xFA: "STATICCALL",
+    0xFD: "REVERT INVALID SELFDESTRUCT",
+}
+OPCODES = {name: first + n for first, names in _NAMES.items() for n, name in enumerate(names.split())}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Label:
+    """A place in code: `At` stands there, the label itself pushes where that is."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A jump destination, or where data begins, which has no JUMPDEST."""
+
+    label: Label
+    data: bool = False
+
+
+Part: TypeAlias = str | int | bytes | Label | At
+"""Opcodes by name, several in a text; a number that is pushed; bytes as they are; labels."""
+
+
+def push(number: int) -> bytes:
+    """The shortest PUSH of a number below 2^256."""
+    digits = number.to_bytes((number.bit_length() + 7) // 8, "big")
+    return bytes([0x5F + len(digits)]) + digits
+
+
+def assemble(*parts: Part) -> bytes:
+    """Code of these parts. Raises KeyError for an opcode or a label that is not there."""
+    code, places, uses = bytearray(), dict[Label, int](), list[tuple[int, Label]]()
+    for part in parts:
+        match part:
+            case str():
+                code += bytes(OPCODES[name] for name in part.split())
+            case int():
+                code += push(part)
+            case bytes():
+                code += part
+            case Label():
+                uses.append((len(code) + 1, part))
+                code += b"\x61\0\0"
+            case At():
+                places[part.label] = len(code)
+                if not part.data:
+                    code.append(OPCODES["JUMPDEST"])
+    for position, label in uses:
+        code[position : position + 2] = places[label].to_bytes(2, "big")
+    return bytes(code)
+
+
+def creation_code(runtime: bytes) -> bytes:
+    """Init code that makes a contract of this runtime code."""
+    start = Label()
+    return assemble(len(runtime), "DUP1", start, "PUSH0 CODECOPY PUSH0 RETURN", At(start, data=True), runtime)

@@ -1,0 +1,144 @@
+"""Random transactions through Foreseal, and the blocks that it seals through the execution specification."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import rlp
+
+from differential.chain import filled, genesis_of
+from differential.eels import Specification
+from differential.workload import World
+
+_BLOB_GAS = 1 << 17
+_BLOB_TYPE = 3
+_BLOB_HASHES = 10
+"""Field of a blob transaction (EIP-4844)."""
+_MOST_FAULTS = 20
+
+# Field of the block, field of t8n's answer.
+_HEADER = {
+    "stateRoot": "stateRoot",
+    "transactionsRoot": "txRoot",
+    "receiptsRoot": "receiptsRoot",
+    "logsBloom": "logsBloom",
+    "gasUsed": "gasUsed",
+    "baseFeePerGas": "currentBaseFee",
+    "excessBlobGas": "currentExcessBlobGas",
+    "withdrawalsRoot": "withdrawalsRoot",
+    "requestsHash": "requestsHash",
+}
+
+
+@dataclass
+class Comparison:
+    """What was compared, and what was not the same."""
+
+    seed: int
+    transactions: int = 0
+    blocks: int = 0
+    logs: int = 0
+    gas: int = 0
+    accounts: int = 0
+    """Accounts at the end, the specification's count."""
+    types: Counter[str] = field(default_factory=Counter)
+    """Transactions by type (EIP-2718)."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    """Transactions by kind, see workload.py."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """What the pool did not take."""
+    faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        types = ", ".join(f"{count} of type {kind}" for kind, count in sorted(self.types.items()))
+        return (
+            f"seed {self.seed}: {self.transactions} transactions ({types}; {self.statuses['0x0']} failed) in "
+            f"{self.blocks} blocks, {self.gas} gas, {self.logs} logs, {self.accounts} accounts: "
+            f"{len(self.faults)} differences"
+        )
+
+
+def compare_with_specification(seed: int, transactions: int) -> Comparison:
+    """Fill blocks until so many transactions are sealed, and execute each block by the specification.
+
+    It ends at the first block that differs, since all later ones would.
+    """
+    world = World(seed)
+    genesis = genesis_of(world)
+    found = Comparison(seed)
+    peer = Specification(genesis)
+    with filled(genesis, world, seed) as subject:
+        rpc = subject.chain.rpc
+        parent = rpc("eth_getBlockByNumber", "earliest", False)
+        while found.transactions < transactions and not found.faults:
+            block, receipts = subject.next_block()
+            raw = rpc("debug_getRawBlock", block["number"])
+            result = peer.execute(block, parent, raw)
+            found.faults += _differences(block, receipts, raw, result)
+            if result["stateRoot"] != block["stateRoot"]:
+                found.faults += _state_differences(peer.alloc, rpc)[:_MOST_FAULTS]
+            _count(found, block, receipts)
+            parent = block
+        found.kinds, found.refused, found.accounts = subject.kinds, subject.refused, len(peer.alloc)
+    return found
+
+
+def _count(found: Comparison, block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
+    found.blocks += 1
+    found.transactions += len(receipts)
+    found.gas += int(block["gasUsed"], 16)
+    found.logs += sum(len(receipt["logs"]) for receipt in receipts)
+    found.types.update(receipt["type"] for receipt in receipts)
+    found.statuses.update(receipt["status"] for receipt in receipts)
+
+
+def _differences(block: dict[str, Any], receipts: list[dict[str, Any]], raw: str, result: dict[str, Any]) -> list[str]:
+    where = f"block {int(block['number'], 16)}"
+    faults = [f"{where}: the specification rejects {rejected}" for rejected in result["rejected"]]
+    if "blockException" in result:
+        faults.append(f"{where}: {result['blockException']}")
+    header = [(name, block[name], result[other]) for name, other in _HEADER.items()]
+    header.append(("blobGasUsed", block["blobGasUsed"], hex(_blob_gas(raw))))
+    header.append(("number of receipts", len(receipts), len(result["receipts"])))
+    faults += [f"{where}: {name} is {ours}, specified is {theirs}" for name, ours, theirs in header if ours != theirs]
+    for ours, theirs in zip(map(_receipt, receipts), result["receipts"], strict=False):
+        if ours != theirs:
+            faults.append(f"{where}: receipt {ours}, specified is {theirs}")
+    return faults
+
+
+def _receipt(receipt: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "transactionHash": receipt["transactionHash"],
+        "succeeded": receipt["status"] == "0x1",
+        "cumulativeGasUsed": receipt["cumulativeGasUsed"],
+        "bloom": receipt["logsBloom"],
+        "logs": [{name: log[name] for name in ("address", "topics", "data")} for log in receipt["logs"]],
+    }
+
+
+def _blob_gas(raw: str) -> int:
+    """Of a block's RLP: what its transactions name."""
+    typed = [item for item in rlp.decode(bytes.fromhex(raw[2:]))[1] if isinstance(item, bytes)]
+    blobs = [rlp.decode(item[1:])[_BLOB_HASHES] for item in typed if item[0] == _BLOB_TYPE]
+    return _BLOB_GAS * sum(map(len, blobs))
+
+
+def _state_differences(alloc: dict[str, Any], rpc: Callable[..., Any]) -> list[str]:
+    """The accounts and slots that the specification has otherwise than the node."""
+    faults = []
+    for address, account in alloc.items():
+        asked = [
+            ("balance", rpc("eth_getBalance", address, "latest"), account.get("balance", "0x0")),
+            ("nonce", rpc("eth_getTransactionCount", address, "latest"), account.get("nonce", "0x0")),
+            ("code", rpc("eth_getCode", address, "latest"), account.get("code", "0x")),
+        ]
+        for slot, value in account.get("storage", {}).items():
+            ours = int(rpc("eth_getStorageAt", address, slot, "latest"), 16)
+            asked.append((f"slot {slot}", ours, int(value, 16)))
+        faults += [
+            f"{address}: {name} is {ours}, specified is {theirs}" for name, ours, theirs in asked if ours != theirs
+        ]
+    return faults
