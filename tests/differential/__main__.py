@@ -1,7 +1,6 @@
 """The long form of the comparisons, and what they found as a file: `make differential`."""
 
 import argparse
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -32,7 +31,7 @@ def main() -> int:
         report = {
             **origin(f"python -m differential {given}", packages),
             "summary": str(found),
-            "figures": dataclasses.asdict(found),
+            "figures": vars(found),
         }
         arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     return 1 if found.faults else 0
