@@ -10,6 +10,7 @@ KILLS ?= 200
 TRANSACTIONS ?= 1000
 SEED ?= 1
 CASES ?= 5000
+CRASHES ?= 2000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load fuzz properties mutants kills differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load fuzz properties crashes mutants kills differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +89,9 @@ fuzz: build $(VENV)/.dev ## Send 10,000 generated bodies through the handler and
 properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, drawn anew
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --hypothesis-profile=properties $(ARGS)
+
+crashes: $(VENV)/.run ## Break off the store's writes CRASHES times by loss of power and as often by SIGKILL, and look at what is left
+	FORESEAL_CRASHES=$(CRASHES) cargo test --release -p foreseal-store --test crash
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json

@@ -1,0 +1,201 @@
+//! A recording disk: what LMDB writes to one file, and when it syncs.
+//!
+//! LMDB is linked into this program and calls the C library for every write; the functions below stand in front of the C
+//! library's and pass each call on. So what is recorded is what is done, whatever LMDB's manual says.
+
+use std::{
+    ffi::{c_int, c_void},
+    fs,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    slice,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Bytes that a disk writes whole or not at all.
+const SECTOR: usize = 512;
+
+enum Event {
+    Write {
+        offset: usize,
+        bytes: Vec<u8>,
+        /// Durable when the call returns.
+        synced: bool,
+    },
+    Sync,
+    Mark,
+}
+
+/// All that was done to a file.
+pub struct Recording {
+    file: (u64, u64),
+    before: Vec<u8>,
+    events: Vec<Event>,
+}
+
+static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
+/// Held from `record` to `stop` by one test at a time.
+static TURN: Mutex<bool> = Mutex::new(false);
+static FREE: std::sync::Condvar = std::sync::Condvar::new();
+
+fn recording() -> MutexGuard<'static, Option<Recording>> {
+    RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Records what is done to this file, when no other is recorded any more.
+pub fn record(file: &Path) {
+    let turn = TURN.lock().unwrap();
+    *FREE.wait_while(turn, |taken| *taken).unwrap() = true;
+    let (metadata, before) = (fs::metadata(file).unwrap(), fs::read(file).unwrap());
+    let file = (metadata.dev(), metadata.ino());
+    *recording() = Some(Recording { file, before, events: Vec::new() });
+}
+
+/// Notes that something has returned.
+pub fn mark() {
+    add(Event::Mark);
+}
+
+pub fn stop() -> Recording {
+    let made = recording().take().unwrap();
+    *TURN.lock().unwrap() = false;
+    FREE.notify_one();
+    made
+}
+
+fn add(event: Event) {
+    if let Some(recording) = recording().as_mut() {
+        recording.events.push(event);
+    }
+}
+
+impl Recording {
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub fn syncs(&self) -> usize {
+        self.syncs_before(self.len())
+    }
+
+    pub fn syncs_before(&self, at: usize) -> usize {
+        self.events[..at].iter().filter(|event| matches!(event, Event::Sync)).count()
+    }
+
+    /// How many marks were made before this event.
+    pub fn marks(&self, at: usize) -> usize {
+        self.events[..at].iter().filter(|event| matches!(event, Event::Mark)).count()
+    }
+
+    /// The file as a disk may have it that stops in the middle of an event (or after the last): all that was synced, and
+    /// of the rest those sectors that `kept` says.
+    pub fn crash(&self, at: usize, mut kept: impl FnMut(usize) -> bool) -> Vec<u8> {
+        let mut image = self.before.clone();
+        let last_sync = self.events[..at].iter().rposition(|event| matches!(event, Event::Sync));
+        for (number, event) in self.events.iter().enumerate().take(at + 1) {
+            let Event::Write { offset, bytes, synced } = event else { continue };
+            let durable = last_sync.is_some_and(|sync| number < sync) || (*synced && number < at);
+            let mut from = 0;
+            while from < bytes.len() {
+                let place = offset + from;
+                let to = bytes.len().min(from + SECTOR - place % SECTOR);
+                if durable || kept(place) {
+                    let end = offset + to;
+                    if image.len() < end {
+                        image.resize(end, 0);
+                    }
+                    image[place..end].copy_from_slice(&bytes[from..to]);
+                }
+                from = to;
+            }
+        }
+        image
+    }
+}
+
+/// Whether the file that is recorded is behind a descriptor.
+fn is_recorded(recording: Option<&Recording>, fd: c_int) -> bool {
+    let Some(recording) = recording else { return false };
+    // SAFETY: a struct of integers may be zero, and fstat fills it.
+    let stat = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        if libc::fstat(fd, &raw mut stat) != 0 {
+            return false;
+        }
+        stat
+    };
+    recording.file == (stat.st_dev, stat.st_ino)
+}
+
+fn written(fd: c_int, offset: i64, bytes: Vec<u8>) {
+    let mut recording = recording();
+    if !is_recorded(recording.as_ref(), fd) {
+        return;
+    }
+    // SAFETY: only reads the flags of a descriptor.
+    let synced = unsafe { libc::fcntl(fd, libc::F_GETFL) } & libc::O_DSYNC != 0;
+    let event = Event::Write { offset: usize::try_from(offset).unwrap(), bytes, synced };
+    recording.as_mut().unwrap().events.push(event);
+}
+
+fn synced(fd: c_int) {
+    let mut recording = recording();
+    if is_recorded(recording.as_ref(), fd) {
+        recording.as_mut().unwrap().events.push(Event::Sync);
+    }
+}
+
+/// # Safety
+/// As pwrite(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pwrite(fd: c_int, bytes: *const c_void, count: usize, offset: i64) -> isize {
+    // SAFETY: the caller's promise; so many bytes were written of what it gave.
+    unsafe {
+        let done = libc::syscall(libc::SYS_pwrite64, fd, bytes, count, offset);
+        if let Ok(length) = usize::try_from(done) {
+            written(fd, offset, slice::from_raw_parts(bytes.cast(), length).to_vec());
+        }
+        isize::try_from(done).unwrap_or(-1)
+    }
+}
+
+/// # Safety
+/// As writev(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn writev(fd: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    // SAFETY: the caller's promise; the parts are read, and so many of their bytes were written.
+    unsafe {
+        let offset = libc::syscall(libc::SYS_lseek, fd, 0, libc::SEEK_CUR);
+        let done = libc::syscall(libc::SYS_writev, fd, parts, count);
+        if let (Ok(length), Ok(parts_given)) = (usize::try_from(done), usize::try_from(count)) {
+            let given = slice::from_raw_parts(parts, parts_given).iter();
+            let given = given.flat_map(|part| slice::from_raw_parts(part.iov_base.cast(), part.iov_len));
+            written(fd, offset, given.take(length).copied().collect());
+        }
+        isize::try_from(done).unwrap_or(-1)
+    }
+}
+
+/// # Safety
+/// As fdatasync(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
+    // SAFETY: takes no pointer.
+    let done = unsafe { libc::syscall(libc::SYS_fdatasync, fd) };
+    if done == 0 {
+        synced(fd);
+    }
+    c_int::try_from(done).unwrap_or(-1)
+}
+
+/// # Safety
+/// As fsync(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    // SAFETY: takes no pointer.
+    let done = unsafe { libc::syscall(libc::SYS_fsync, fd) };
+    if done == 0 {
+        synced(fd);
+    }
+    c_int::try_from(done).unwrap_or(-1)
+}

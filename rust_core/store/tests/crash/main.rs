@@ -1,0 +1,170 @@
+//! Crashes: the power goes, or the process is killed, while the store is written. What is found afterwards is what stood
+//! after one of the writes, all of it, and no write that returned is lost.
+//!
+//! `FORESEAL_CRASHES` says how many crashes (the default takes seconds).
+
+#![cfg(test)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod disk;
+mod script;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use foreseal_store::{Store, StoreError};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use script::Script;
+use tempfile::tempdir;
+
+fn crashes(default: usize) -> usize {
+    std::env::var("FORESEAL_CRASHES").map_or(default, |number| number.parse().expect("a number of crashes"))
+}
+
+/// How many writes the store holds; it is clean, and holds exactly what they wrote.
+fn assert_prefix(folder: &Path, script: &Script, least: usize, most: usize) -> usize {
+    let store = Store::open(folder, script.options).unwrap();
+    let verified = store.verify(&mut |_| {}).unwrap();
+    assert_eq!(verified.faults, vec![]);
+    let done = script::done(&store);
+    drop(store);
+    assert!((least..=most).contains(&done), "{done} writes, of {least} that returned and {most} begun");
+    script.assert_holds(folder, done);
+    done
+}
+
+/// A disk on which what is not synced may be there or not, sector by sector.
+#[test]
+fn power_loss() {
+    let mut random = StdRng::seed_from_u64(1);
+    let (mut lost, mut kept) = (0, 0);
+    let rounds = 4;
+    for seed in 0..rounds {
+        let script = Script::new(seed, 8);
+        let folder = tempdir().unwrap();
+        let mut store = Store::open(folder.path(), script.options).unwrap();
+        disk::record(&folder.path().join("data.mdb"));
+        for write in 0..script.len() {
+            script.run(&store, write);
+            disk::mark();
+            if write % 5 == 4 {
+                drop(store);
+                store = Store::open(folder.path(), script.options).unwrap();
+            }
+        }
+        let recording = disk::stop();
+        drop(store);
+        assert!(recording.syncs() >= script.len(), "every write is synced");
+        for _ in 0..crashes(60) / usize::try_from(rounds).unwrap() {
+            let at = random.random_range(0..=recording.len());
+            // Now and then everything is there, or nothing.
+            let share = [0.0, 0.5, 0.9, 1.0][random.random_range(0..4)];
+            let image = recording.crash(at, |_| random.random_bool(share));
+            let after = tempdir().unwrap();
+            fs::write(after.path().join("data.mdb"), image).unwrap();
+            let returned = recording.marks(at);
+            let done = assert_prefix(after.path(), &script, returned, returned + 1);
+            if done > returned { kept += 1 } else { lost += 1 }
+        }
+    }
+    assert!(lost > 0 && kept > 0, "{lost} writes under way were lost, {kept} were not");
+}
+
+/// Before the store is made nothing was promised: it is made again, or refused with a clear error.
+#[test]
+fn power_loss_while_the_store_is_made() {
+    let script = Script::new(9, 1);
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("data.mdb"), []).unwrap();
+    disk::record(&folder.path().join("data.mdb"));
+    drop(Store::open(folder.path(), script.options).unwrap());
+    let recording = disk::stop();
+    let mut random = StdRng::seed_from_u64(2);
+    let mut made = 0;
+    for at in 0..=recording.len() {
+        for share in [0.0, 0.5, 1.0] {
+            let image = recording.crash(at, |_| random.random_bool(share));
+            let after = tempdir().unwrap();
+            fs::write(after.path().join("data.mdb"), image).unwrap();
+            match Store::open(after.path(), script.options) {
+                Ok(store) => {
+                    assert_eq!(store.head().unwrap(), None);
+                    script.run(&store, 0);
+                    made += 1;
+                }
+                Err(StoreError::NotAStore { .. } | StoreError::Truncated { .. }) => {
+                    assert!(recording.syncs_before(at) == 0, "refused although a sync had returned");
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+    assert!(made > 0);
+}
+
+/// A process that writes is killed with SIGKILL at a random moment, again and again in one folder.
+#[test]
+fn killed_while_writing() {
+    let (mut random, mut kills, mut seed) = (StdRng::seed_from_u64(3), 0, 100);
+    while kills < crashes(15) {
+        let script = Script::new(seed, 40);
+        let folder = tempdir().unwrap();
+        let mut done = 0;
+        while done < script.len() && kills < crashes(15) {
+            let told = kill_at_random(folder.path(), seed, script.len() - done, &mut random);
+            done = assert_prefix(folder.path(), &script, told.unwrap_or(done), script.len());
+            kills += 1;
+        }
+        seed += 1;
+    }
+}
+
+/// Starts a writer and kills it; the last write that it told of.
+fn kill_at_random(folder: &Path, seed: u64, left: usize, random: &mut StdRng) -> Option<usize> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_writer", "--ignored", "--nocapture"])
+        .env("STORE_FOLDER", folder)
+        .env("STORE_SEED", seed.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let told = |line: &String| line.strip_prefix("written ").map(|number| number.parse().unwrap());
+    let mut last = None;
+    for _ in 0..random.random_range(0..left.min(12)) {
+        let Some(line) = lines.find(|line| line.starts_with("written ")) else { break };
+        last = told(&line);
+    }
+    let wait = Duration::from_micros(random.random_range(0..4_000));
+    let begun = Instant::now();
+    while begun.elapsed() < wait {
+        std::hint::spin_loop();
+    }
+    child.kill().unwrap();
+    // What it told before it was killed, and nobody had read.
+    last = lines.filter_map(|line| told(&line)).last().or(last);
+    child.wait().unwrap();
+    last
+}
+
+#[test]
+#[ignore = "run by another test of this file, which kills it"]
+fn a_writer() {
+    let folder = std::env::var_os("STORE_FOLDER").expect("run by another test of this file");
+    let seed = std::env::var("STORE_SEED").unwrap().parse().unwrap();
+    let script = Script::new(seed, 40);
+    let store = Store::open(Path::new(&folder), script.options).unwrap();
+    println!();
+    for write in script::done(&store)..script.len() {
+        script.run(&store, write);
+        println!("written {}", write + 1);
+    }
+    assert_eq!(script::done(&store), script.len());
+}

@@ -1,0 +1,97 @@
+//! What is written: a chain that goes on, is unwound, and goes on another way. The same for the same seed.
+
+use std::{path::Path, sync::OnceLock};
+
+use foreseal_store::{Options, SealedBlock, Store};
+use tempfile::tempdir;
+
+use crate::support::{
+    Made, Maker, Size,
+    dump::{Dump, dump},
+    sealed,
+};
+
+enum Write {
+    Blocks(Vec<SealedBlock>),
+    Unwind(u64),
+}
+
+pub struct Script {
+    pub options: Options,
+    writes: Vec<Write>,
+    /// What a store holds after so many writes, none of them disturbed.
+    after: OnceLock<Vec<Dump>>,
+}
+
+/// How many writes a store holds: each leaves its number as the note.
+pub fn done(store: &Store) -> usize {
+    if store.head().unwrap().is_none() {
+        return 0;
+    }
+    usize::from_be_bytes(store.note().unwrap().as_ref().try_into().unwrap())
+}
+
+impl Script {
+    pub fn new(seed: u64, length: usize) -> Self {
+        use rand::Rng;
+        let mut maker = Maker::new(seed, Size::SMALL);
+        let genesis = maker.genesis();
+        let options = Options { step_window: 7, proof_window: 4, ..Maker::options(&genesis) };
+        let mut writes = vec![Write::Blocks(vec![genesis.sealed.clone()])];
+        let mut chain = vec![genesis];
+        while writes.len() < length.max(1) {
+            let back = maker.random.random_range(0..9);
+            if chain.len() > 2 && back < 3 {
+                // Far enough now and then for nodes to be made anew.
+                let to = (chain.len() - 1).saturating_sub(1 + back * 3);
+                chain.truncate(to + 1);
+                writes.push(Write::Unwind(to as u64));
+            } else {
+                let count = maker.random.random_range(1..4);
+                let made: Vec<Made> = maker.chain(chain.last().unwrap(), count);
+                writes.push(Write::Blocks(sealed(&made)));
+                chain.extend(made);
+            }
+        }
+        Self { options, writes, after: OnceLock::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Does one of the writes, in a store that holds those before it.
+    pub fn run(&self, store: &Store, at: usize) {
+        let note = (at + 1).to_be_bytes();
+        match &self.writes[at] {
+            Write::Blocks(blocks) => {
+                let mut blocks = blocks.clone();
+                blocks.last_mut().unwrap().note = note.to_vec().into();
+                store.write(&blocks).unwrap();
+            }
+            Write::Unwind(to) => store.unwind(*to, at as u64, &note).unwrap(),
+        }
+    }
+
+    /// Asserts that the store in a folder holds so many writes and nothing else.
+    pub fn assert_holds(&self, folder: &Path, writes: usize) {
+        let (found, expected) = (dump(folder), &self.after()[writes]);
+        assert!(found.keys().eq(expected.keys()));
+        for (name, table) in &found {
+            assert!(*table == expected[name], "table {name} after {writes} writes");
+        }
+    }
+
+    fn after(&self) -> &[Dump] {
+        self.after.get_or_init(|| {
+            let folder = tempdir().unwrap();
+            drop(Store::open(folder.path(), self.options).unwrap());
+            let mut dumps = vec![dump(folder.path())];
+            for at in 0..self.writes.len() {
+                self.run(&Store::open(folder.path(), self.options).unwrap(), at);
+                dumps.push(dump(folder.path()));
+            }
+            dumps
+        })
+    }
+}
