@@ -173,11 +173,12 @@ impl<'a, I> Simulation<'a, I> {
         self.bounded(gas_limit, Machine::simulate)
     }
 
-    fn bounded(
+    /// As [`Self::run`], in another way.
+    pub fn bounded<T>(
         &mut self,
         gas_limit: u64,
-        run: impl FnOnce(&mut Machine<'a, I>, TxEnv) -> Result<ExecutionResult, MachineError>,
-    ) -> Result<ExecutionResult, ExecutionError> {
+        run: impl FnOnce(&mut Machine<'a, I>, TxEnv) -> Result<T, MachineError>,
+    ) -> Result<T, ExecutionError> {
         self.transaction.gas_limit = gas_limit;
         let fees = TransactionFees { gas_limit, ..self.fees };
         run(&mut self.machine, self.transaction.clone()).map_err(|error| fees.error(error))

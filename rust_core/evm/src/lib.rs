@@ -43,5 +43,5 @@ pub use simulate::{
 pub use system::{BlockBody, EndOfBlock, end_block};
 pub use trace::{
     AccountPart, CallOptions, Frame, FrameKind, FrameLog, Prestate, PrestateOptions, Replay, Step,
-    StepOptions, StepSink, Trace, TraceLimit, Tracer,
+    StepOptions, StepSink, Trace, TraceLimit, Tracer, trace_call,
 };

@@ -86,6 +86,11 @@ impl<'a, I> Machine<'a, I> {
         self.0.ctx.cfg.spec
     }
 
+    /// Fee recipient of the block.
+    pub fn beneficiary(&self) -> Address {
+        self.0.ctx.block.beneficiary
+    }
+
     /// Whether an account with code may send transactions, against EIP-3607.
     pub fn let_code_send(&mut self, allowed: bool) {
         self.0.ctx.cfg.disable_eip3607 = allowed;

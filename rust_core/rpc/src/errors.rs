@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alloy_primitives::{Bytes, U256};
+use alloy_primitives::{B256, Bytes, U256};
 use foreseal_evm::{
     EstimateError, ExecutionError, HaltReason, OverrideError, Rejected, SimulateError, TraceLimit,
 };
@@ -78,6 +78,8 @@ pub enum TraceError {
     Genesis,
     #[error("transaction not found")]
     TransactionNotFound,
+    #[error("transaction index {index} out of range for block {block}")]
+    Index { index: u64, block: B256 },
 }
 
 /// A range of blocks that holds none.

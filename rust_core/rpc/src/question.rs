@@ -1,9 +1,10 @@
 //! What calls, estimates, access lists and traces of calls have in common: a request, where it executes, and what it sets
 //! there.
 
+use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_evm::{BlockOverrides, CallRequest, Environment, Overlay, StateOverrides};
-use foreseal_node::BlockId;
+use foreseal_node::{BlockId, View};
 use foreseal_state::{BlockHashes, StateError, StateReader};
 
 use crate::{
@@ -49,11 +50,22 @@ impl Question {
     ) -> Result<T, Error> {
         let view = context.view()?;
         let at = view.moment(self.block)?;
-        let header = self.overrides.apply(at.header());
-        let overridden = self.state.resolve(at.state(), view.spec().fork(&header))?;
-        let overlay = Overlay::new(at.state(), &overridden.diff);
-        let state: &dyn StateReader = if overridden.diff.is_empty() { at.state() } else { &overlay };
-        let ancestors = Ancestors { hashes: view.as_ref(), below: at.header().number };
+        self.execute_on(view, at.header(), at.state(), run)
+    }
+
+    /// Executes in the block of `header`, on a state that may be another than the one after the block.
+    pub fn execute_on<T, E: Into<Error>>(
+        &self,
+        view: &View,
+        header: &Header,
+        state: &dyn StateReader,
+        run: impl FnOnce(&Environment<'_>, &CallRequest) -> Result<T, E>,
+    ) -> Result<T, Error> {
+        let ancestors = Ancestors { hashes: view, below: header.number };
+        let header = self.overrides.apply(header);
+        let overridden = self.state.resolve(state, view.spec().fork(&header))?;
+        let overlay = Overlay::new(state, &overridden.diff);
+        let state: &dyn StateReader = if overridden.diff.is_empty() { state } else { &overlay };
         let environment = Environment {
             blob_base_fee: self.overrides.blob_base_fee,
             precompiles: overridden.precompiles,

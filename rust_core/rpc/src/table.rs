@@ -161,6 +161,8 @@ pub enum Kind {
     Simulation,
     /// Accounts that a request sets.
     StateOverrides,
+    /// What to trace of a call, how and where.
+    TraceCallConfig,
     /// What to trace and how.
     TraceConfig,
 }

@@ -1,5 +1,6 @@
-//! Traces: a transaction or a block executed again with a recorder beside it.
+//! Traces: a transaction, a block or a call executed with a recorder beside it.
 
+mod call;
 mod rerun;
 
 use std::time::Duration;
@@ -34,6 +35,15 @@ pub const METHODS: &[Method] = &[
         "debug_traceBlockByHash",
         &[Argument::required("hash", Kind::Hash), CONFIG],
         trace_block_by_hash,
+    ),
+    Method::threaded(
+        "debug_traceCall",
+        &[
+            Argument::required("transaction", Kind::Call),
+            Argument::optional("block", Kind::Block),
+            Argument::optional("config", Kind::TraceCallConfig),
+        ],
+        call::trace_call,
     ),
 ];
 

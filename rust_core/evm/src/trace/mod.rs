@@ -8,6 +8,7 @@
 //!
 //! What is recorded, and the words of failures, are geth's; see `docs/decisions.md` for where they are not.
 
+mod call;
 mod calls;
 mod fault;
 mod prestate;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::Bytes;
 
+pub use call::trace_call;
 pub use calls::{Frame, FrameKind, FrameLog};
 pub use prestate::{AccountPart, Prestate};
 pub use replay::Replay;

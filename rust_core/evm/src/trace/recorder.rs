@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use alloy_primitives::Log;
 use foreseal_types::SpecId;
 use revm::{
-    context_interface::{context::ContextError, result::ExecutionResult},
+    context::TxEnv,
+    context_interface::{
+        context::ContextError,
+        result::{EVMError, ExecutionResult},
+    },
     inspector::Inspector,
     interpreter::{
         CallInputs, CallOutcome, CreateInputs, CreateOutcome, Interpreter, interpreter_types::LoopControl,
@@ -22,7 +26,7 @@ use super::{
 };
 use crate::{
     cache::{Cache, Interruption},
-    machine::MachineContext,
+    machine::{Machine, MachineContext, MachineError},
 };
 
 /// What one tracer records.
@@ -103,14 +107,14 @@ impl<S: StepSink> Recorder<S> {
     }
 
     /// Begins a transaction, of which at most so many bytes are kept.
-    pub fn begin(&mut self, tracer: &Tracer, fork: SpecId, most: usize) {
+    fn begin(&mut self, tracer: &Tracer, fork: SpecId, most: usize) {
         self.part = Part::new(tracer, fork);
         self.most = most;
         self.exceeded = None;
     }
 
     /// Looks up what a prestate has in any case.
-    pub fn look_up(
+    fn look_up(
         &mut self,
         mut look: impl FnMut(&mut PrestateRecorder) -> Result<(), Interruption>,
     ) -> Result<(), Interruption> {
@@ -126,7 +130,7 @@ impl<S: StepSink> Recorder<S> {
     }
 
     /// What was recorded. `after` is what the transaction changed, the cache still has what was before.
-    pub fn end(
+    fn end(
         &mut self,
         result: &ExecutionResult,
         outcome: Outcome,
@@ -159,6 +163,40 @@ impl<S: StepSink> Recorder<S> {
         if size > self.most {
             self.exceeded = Some(TraceLimit { max: self.most });
         }
+    }
+}
+
+/// How one transaction is recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct Recording<'a> {
+    pub tracer: &'a Tracer,
+    /// Bytes that calls may take in memory.
+    pub most: usize,
+    /// Index in the block of the transaction's first log.
+    pub first_log_index: u64,
+}
+
+/// A transaction that was recorded. The cache still has what was before it.
+pub(crate) struct Recorded {
+    pub trace: Trace,
+    pub result: ExecutionResult,
+    pub changes: EvmState,
+}
+
+impl<S: StepSink> Machine<'_, Recorder<S>> {
+    /// Runs a transaction and gives its trace.
+    pub fn trace(&mut self, transaction: TxEnv, recording: Recording<'_>) -> Result<Recorded, MachineError> {
+        let Recording { tracer, most, first_log_index } = recording;
+        let (fork, beneficiary, gas_limit) = (self.fork(), self.beneficiary(), transaction.gas_limit);
+        let (recorder, cache) = self.inspector();
+        recorder.begin(tracer, fork, most);
+        let looked = recorder.look_up(|prestate| prestate.begin(&transaction, beneficiary, fork, cache));
+        looked.map_err(EVMError::Database)?;
+        let (result, changes) = self.inspect(transaction)?;
+        let outcome = Outcome { gas_limit, gas_used: result.tx_gas_used(), first_log_index };
+        let (recorder, cache) = self.inspector();
+        let trace = recorder.end(&result, outcome, &changes, cache).map_err(EVMError::Database)?;
+        Ok(Recorded { trace, result, changes })
     }
 }
 

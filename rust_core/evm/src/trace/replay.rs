@@ -4,7 +4,10 @@ use alloy_consensus::Header;
 use foreseal_state::{BlockHashes, StateReader};
 use foreseal_types::{ChainSpec, StateDiff, Transaction};
 
-use super::{StepSink, Trace, Tracer, calls::Outcome, recorder::Recorder};
+use super::{
+    StepSink, Trace, Tracer,
+    recorder::{Recorder, Recording},
+};
 use crate::{
     Deadline, environment,
     error::ExecutionError,
@@ -47,6 +50,11 @@ impl<'a, S: StepSink> Replay<'a, S> {
         Ok(self.executor.cache().write(diff)?)
     }
 
+    /// What the block has changed so far, the beginning of the block included. Given once.
+    pub fn take_diff(&mut self) -> StateDiff {
+        self.executor.take_diff()
+    }
+
     /// Executes the next transaction without a trace.
     pub fn skip(&mut self, transaction: &Transaction) -> Result<(), ExecutionError> {
         self.executor.transact(transaction, &mut self.block)?;
@@ -66,21 +74,13 @@ impl<'a, S: StepSink> Replay<'a, S> {
     ) -> Result<Trace, ExecutionError> {
         let blob_gas = self.executor.admit(transaction, &self.block)?;
         let fees = self.executor.fees(transaction);
-        let (fork, beneficiary) = (self.executor.fork(), self.executor.beneficiary());
-        let environment = environment::transaction(transaction);
-        let gas_limit = environment.gas_limit;
         let machine = &mut self.executor.machine;
         machine.let_code_send(transaction.is_impersonated());
-        let (recorder, cache) = machine.inspector();
-        recorder.begin(tracer, fork, most);
-        recorder.look_up(|prestate| prestate.begin(&environment, beneficiary, fork, cache))?;
-        let (result, mut changes) = machine.inspect(environment).map_err(|error| fees.error(error))?;
-        let outcome =
-            Outcome { gas_limit, gas_used: result.tx_gas_used(), first_log_index: self.block.log_count };
-        let (recorder, cache) = machine.inspector();
-        let trace = recorder.end(&result, outcome, &changes, cache)?;
-        cache.commit_all(changes.drain());
-        receipt(transaction, result, blob_gas, &mut self.block);
-        Ok(trace)
+        let recording = Recording { tracer, most, first_log_index: self.block.log_count };
+        let environment = environment::transaction(transaction);
+        let mut traced = machine.trace(environment, recording).map_err(|error| fees.error(error))?;
+        machine.cache().commit_all(traced.changes.drain());
+        receipt(transaction, traced.result, blob_gas, &mut self.block);
+        Ok(traced.trace)
     }
 }

@@ -57,6 +57,12 @@ pub trait StepSink {
     fn take(&mut self, step: &Step<'_>) -> Result<(), TraceLimit>;
 }
 
+impl<S: StepSink> StepSink for &mut S {
+    fn take(&mut self, step: &Step<'_>) -> Result<(), TraceLimit> {
+        (**self).take(step)
+    }
+}
+
 /// What is kept of an instruction until it is executed.
 struct Begun {
     pc: usize,

@@ -94,7 +94,7 @@ const RESULTS: &[Row] = &[
     ("what is new since the filter was asked last: logs, or hashes", ARRAY, &["eth_getFilterChanges"]),
     ("whether there was such a filter", BOOLEAN, &["eth_uninstallFilter"]),
     ("the simulated blocks with the results of their calls", ARRAY, &["eth_simulateV1"]),
-    ("what the tracer recorded", OBJECT_OR_ARRAY, &["debug_traceTransaction"]),
+    ("what the tracer recorded", OBJECT_OR_ARRAY, &["debug_traceCall", "debug_traceTransaction"]),
     (
         "txHash and result of each transaction of the block",
         ARRAY,
@@ -142,6 +142,7 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
             (5, "it cannot be executed"),
             (6, "its nonce leaves a gap"),
         ],
+        "debug_traceCall" => vec![(-32000, "the call cannot be executed")],
         "debug_traceTransaction" => vec![(-32000, "there is no such transaction")],
         "debug_traceBlockByHash" => vec![(-32000, "genesis is not traceable"), (-32001, "block not found")],
         "debug_traceBlockByNumber" => vec![(-32000, "genesis is not traceable")],

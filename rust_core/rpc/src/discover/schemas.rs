@@ -27,6 +27,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Slots => "Slots",
         Kind::StateOverrides => "StateOverrides",
         Kind::StorageRequests => "StorageRequests",
+        Kind::TraceCallConfig => "TraceCallConfig",
         Kind::TraceConfig => "TraceConfig",
     }
 }
@@ -108,6 +109,13 @@ pub const COMPONENTS: &[(&str, &str)] = &[
         "StorageRequests",
         r##"{"type":"object","minProperties":1,"propertyNames":{"$ref":"#/components/schemas/Address"},
         "additionalProperties":{"$ref":"#/components/schemas/Slots"}}"##,
+    ),
+    (
+        "TraceCallConfig",
+        r##"{"allOf":[{"$ref":"#/components/schemas/TraceConfig"}],"properties":{
+            "stateOverrides":{"$ref":"#/components/schemas/StateOverrides"},
+            "blockOverrides":{"$ref":"#/components/schemas/BlockOverrides"},
+            "txIndex":{"$ref":"#/components/schemas/Quantity"}}}"##,
     ),
     ("TraceConfig", TRACE_CONFIG),
     // Parts of the kinds above.

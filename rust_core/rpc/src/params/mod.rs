@@ -23,7 +23,7 @@ pub use filter::{BlockSelection, Filter, LogQuery, Tag};
 pub use overrides::CallBlock;
 pub use simulation::Simulation;
 pub use storage::{StorageKey, StorageRequests};
-pub use trace::{FlatOptions, NamedTracer, TraceConfig};
+pub use trace::{FlatOptions, NamedTracer, TraceCallConfig, TraceConfig};
 pub use value::{Milliseconds, Percentiles, Word};
 
 use crate::{Argument, Error};

@@ -46,6 +46,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Slots => read::<Vec<StorageKey>>(value).map(drop),
         Kind::StorageRequests => read::<StorageRequests>(value).map(drop),
         Kind::StateOverrides => read::<StateOverrides>(value).map(drop),
+        Kind::TraceCallConfig => read::<TraceCallConfig>(value).map(drop),
         Kind::TraceConfig => read::<TraceConfig>(value).map(drop),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use foreseal_evm::{CallOptions, PrestateOptions, StepOptions, Tracer};
+use foreseal_evm::{BlockOverrides, CallOptions, PrestateOptions, StateOverrides, StepOptions, Tracer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Invalid, Param, Reason, shown,
+    CallBlock, Invalid, Param, Reason, shown,
     value::{entries, field, object, text},
 };
 
@@ -111,6 +111,37 @@ impl Param<'_> for TraceConfig {
         };
         let timeout = field(fields.timeout, "timeout")?.map(|GoDuration(timeout)| timeout);
         Ok(Self { tracer, timeout })
+    }
+}
+
+/// The configuration of a traced call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceCallConfig {
+    pub trace: TraceConfig,
+    pub state: StateOverrides,
+    pub block: BlockOverrides,
+    /// Place in the block before whose transaction the call is executed; after the block if there is none.
+    pub index: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct CallConfigFields<'a> {
+    state_overrides: Option<&'a RawValue>,
+    block_overrides: Option<&'a RawValue>,
+    tx_index: Option<&'a RawValue>,
+}
+
+impl Param<'_> for TraceCallConfig {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let fields: CallConfigFields<'_> = object(raw)?;
+        let CallBlock(block) = field(fields.block_overrides, "blockOverrides")?.unwrap_or_default();
+        Ok(Self {
+            trace: TraceConfig::read(raw)?,
+            state: field(fields.state_overrides, "stateOverrides")?.unwrap_or_default(),
+            block,
+            index: field(fields.tx_index, "txIndex")?,
+        })
     }
 }
 

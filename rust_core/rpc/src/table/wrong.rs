@@ -27,6 +27,7 @@ impl Kind {
         Self::Slots,
         Self::StorageRequests,
         Self::StateOverrides,
+        Self::TraceCallConfig,
         Self::TraceConfig,
     ];
 }
@@ -248,6 +249,23 @@ const TRACE_CONFIG: &[Case] = &[
     ("{\"limit\":-1}", ".limit): expected a whole number that is not negative"),
     ("{\"enableMemory\":\"yes\"}", ".enableMemory): expected true or false"),
 ];
+const TRACE_CALL_CONFIG: &[Case] = &[
+    ("\"callTracer\"", "expected an object"),
+    ("{\"tracer\":5}", ".tracer): expected a string"),
+    ("{\"timeout\":\"5\"}", ".timeout): expected a duration such as 5s or 300ms"),
+    ("{\"stateOverrides\":[]}", ".stateOverrides): expected an object"),
+    (
+        "{\"stateOverrides\":{\"0x00000000000000000000000000000000000000aa\":{\"balance\":5}}}",
+        ".stateOverrides.0x00000000000000000000000000000000000000aa.balance): expected a string",
+    ),
+    ("{\"blockOverrides\":{\"time\":5}}", ".blockOverrides.time): expected a string"),
+    (
+        "{\"blockOverrides\":{\"withdrawals\":[]}}",
+        ".blockOverrides.withdrawals): is set for whole blocks only, by eth_simulateV1",
+    ),
+    ("{\"txIndex\":0}", ".txIndex): expected a string"),
+    ("{\"txIndex\":\"0x01\"}", ".txIndex): hex number has leading zeros"),
+];
 
 const BLOCK_OVERRIDES: &[Case] = &[
     ("\"latest\"", "expected an object"),
@@ -399,6 +417,7 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Slots => SLOTS,
         Kind::StorageRequests => STORAGE_REQUESTS,
         Kind::StateOverrides => STATE_OVERRIDES,
+        Kind::TraceCallConfig => TRACE_CALL_CONFIG,
         Kind::TraceConfig => TRACE_CONFIG,
     }
 }

@@ -31,6 +31,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Slots => "[\"0x0\",\"0x00\"]",
         Kind::StorageRequests => "{\"0x00000000000000000000000000000000000000aa\":[\"0x1\"]}",
         Kind::StateOverrides => "{\"0x00000000000000000000000000000000000000aa\":{\"balance\":\"0x1\"}}",
+        Kind::TraceCallConfig => "{\"tracer\":\"callTracer\",\"txIndex\":\"0x0\"}",
         Kind::TraceConfig => "{\"tracer\":\"callTracer\"}",
     }
 }

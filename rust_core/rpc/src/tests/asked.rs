@@ -73,6 +73,11 @@ fn values(kind: Kind, block: &Block, addresses: &[Address]) -> Vec<String> {
             let one = |address: &Address| format!("\"{address}\":[\"0x0\",\"0x1\",\"0x2\"]");
             vec![format!("{{{}}}", addresses.iter().map(one).collect::<Vec<_>>().join(","))]
         }
+        Kind::TraceCallConfig => vec![
+            "{\"tracer\":\"callTracer\"}".to_owned(),
+            "{\"tracer\":\"prestateTracer\",\"txIndex\":\"0x0\"}".to_owned(),
+            format!("{{\"txIndex\":\"{:#x}\"}}", block.transactions.len().saturating_sub(1)),
+        ],
         other => vec![right_value(other).to_owned()],
     }
 }

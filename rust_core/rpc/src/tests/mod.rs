@@ -3,6 +3,7 @@
 mod arguments;
 mod asked;
 mod blocks;
+mod call_traces;
 mod calls;
 mod development;
 mod fees;

@@ -2,6 +2,7 @@
 
 use foreseal_evm::{Deadline, Replay};
 use foreseal_node::{Executed, Moment, View};
+use foreseal_types::StateDiff;
 
 use crate::{
     Context, Error,
@@ -42,6 +43,11 @@ impl<'a> Rerun<'a> {
     /// The traces; none are left.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self.out())
+    }
+
+    /// What the block has changed so far. Given once.
+    pub fn take_diff(&mut self) -> StateDiff {
+        self.replay.take_diff()
     }
 
     /// Goes on to the state that the transaction at `index` found, without traces.

@@ -1,0 +1,51 @@
+//! A call that nobody sent.
+
+use alloy_primitives::B256;
+use foreseal_evm::{CallLimits, CallRequest, Environment, Overlay};
+
+use super::{Rerun, deadline, parent};
+use crate::{
+    Context, Error,
+    errors::TraceError,
+    json::{Place, TraceWriter},
+    params::{Params, TraceCallConfig},
+    question::Question,
+};
+
+/// After the block that is named, as its last transaction; with `txIndex` before the transaction at that place.
+pub fn trace_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let question = Question::read(context, params)?;
+    let config: TraceCallConfig = params.optional()?.unwrap_or_default();
+    let question = Question { state: config.state, overrides: config.block, ..question };
+    let tracer = &config.trace.tracer;
+    let deadline = deadline(context, config.trace.timeout);
+    let limits = CallLimits { gas: context.limits.call_gas, deadline };
+    let mut writer = TraceWriter::new(context.limits.trace_bytes);
+    writer.open(tracer);
+    let run = |environment: &Environment<'_>, request: &CallRequest| {
+        let most = writer.left();
+        foreseal_evm::trace_call(environment, request, limits, &tracer.tracer(), (most, &mut writer))
+    };
+    let trace = match config.index {
+        None => question.execute(context, run)?,
+        Some(index) => {
+            let view = context.view()?;
+            let found = view.resolve(question.block)?;
+            let place = place(index, found.block.transactions.len(), found.block.hash)?;
+            let parent = parent(view, &found)?;
+            let mut rerun = Rerun::begin(context, view, &parent, &found, deadline)?;
+            rerun.advance(place)?;
+            let before = rerun.take_diff();
+            let state = Overlay::new(parent.state(), &before);
+            question.execute_on(view, &found.block.header, &state, run)?
+        }
+    };
+    writer.write(tracer, &trace, Place::default())?;
+    Ok(writer.out)
+}
+
+/// A block without transactions has the place 0 too, as in geth.
+fn place(index: u64, transactions: usize, block: B256) -> Result<usize, TraceError> {
+    let last = transactions.saturating_sub(1);
+    usize::try_from(index).ok().filter(|index| *index <= last).ok_or(TraceError::Index { index, block })
+}
