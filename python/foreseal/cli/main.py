@@ -14,7 +14,7 @@ from foreseal.cli.run import run_command
 from foreseal.errors import NodeError
 
 # Kinds of `NodeError` that another command line would have avoided.
-_WRONG_USE_KINDS = {"in-use", "settings", "genesis"}
+_WRONG_USE_KINDS = {"in-use", "settings", "genesis", "store"}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

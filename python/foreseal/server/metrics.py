@@ -26,7 +26,8 @@ class Measured(Protocol):
 def render_metrics(node: Measured, dispatcher: Dispatcher) -> str:
     """All metrics, one family after the other."""
     block, index, age = node.freshness()
-    pool = _pool(node)
+    status = orjson.loads(node.status())
+    pool, store = status["pool"], status.get("store")
     calls = [({"method": method, "outcome": "ok"}, count) for method, count in dispatcher.answered.items()]
     calls += [({"method": method, "outcome": str(code)}, count) for (method, code), count in dispatcher.failed.items()]
     families: list[tuple[str, str, str, Iterable[Sample]]] = [
@@ -44,6 +45,7 @@ def render_metrics(node: Measured, dispatcher: Dispatcher) -> str:
             ],
         ),
         ("foreseal_pool_bytes", "gauge", "Bytes that those take.", [({}, pool["bytes"])]),
+        *_store_families(store),
         (
             "foreseal_calls_in_flight",
             "gauge",
@@ -55,10 +57,27 @@ def render_metrics(node: Measured, dispatcher: Dispatcher) -> str:
     return "".join(_family(*family) for family in families)
 
 
-def _pool(node: Measured) -> dict[str, Any]:
-    """The pool's own figures, as `foreseal_status` has them."""
-    pool: dict[str, Any] = orjson.loads(node.status())["pool"]
-    return pool
+def _store_families(store: dict[str, Any] | None) -> list[tuple[str, str, str, Iterable[Sample]]]:
+    """The store's figures, as `foreseal_status` has them; none while the node starts."""
+    if store is None:
+        return []
+    head = -1 if store["head"] is None else int(store["head"], 16)
+    return [
+        ("foreseal_store_block", "gauge", "Number of the newest stored block; -1 for none.", [({}, head)]),
+        (
+            "foreseal_store_backlog",
+            "gauge",
+            "Transactions that are sealed and not yet stored; a block counts 500 more.",
+            [({}, store["backlog"])],
+        ),
+        (
+            "foreseal_store_share",
+            "gauge",
+            "How much the builder takes of what it could; below 1 the store is behind.",
+            [({}, store["share"])],
+        ),
+        ("foreseal_store_bytes", "gauge", "Bytes of the store in use.", [({}, store["bytes"])]),
+    ]
 
 
 def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> str:

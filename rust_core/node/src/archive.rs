@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
-use foreseal_state::{BlockHashes, State, StateError};
+use foreseal_state::{BlockHashes, State, StateError, StateStore};
 use foreseal_types::{ChainSpec, LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, History, Moment, Position, Step, cache::Cache};
@@ -31,6 +31,10 @@ impl Archive {
 
     pub fn confirmed(&self) -> Option<u64> {
         self.history.confirmed()
+    }
+
+    pub fn states(&self) -> Option<Arc<dyn StateStore>> {
+        self.history.states()
     }
 
     pub fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {

@@ -9,16 +9,21 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
 use foreseal_evm::{BlockError, execute_block};
-use foreseal_state::{BlockHashes, State, StateError};
-use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, Override, mutant};
+use foreseal_state::{BlockHashes, State, StateError, genesis_diff};
+use foreseal_types::{Block, BlockBytes, ChainSpec, Flashblock, Override, StateDiff, mutant};
 use imbl::Vector;
 
 use crate::{
     Executed, Finality, FinalityDepth, History, Lookup, Recent, STEP_WINDOW, Step, Undone, View, Written,
-    archive::Archive, sealed::Sealed,
+    archive::Archive,
+    outgoing::{Changed, Outgoing},
+    sealed::Sealed,
 };
 
+mod stored;
 mod unwind;
+
+pub(crate) use stored::Resumed;
 
 /// Why a record does not fit the chain.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +70,12 @@ impl Open {
             written: self.written.clone(),
         }
     }
+
+    /// What the block changes, step by step, and at last by its end.
+    fn diffs(&self) -> Vec<Arc<StateDiff>> {
+        let tail = self.recorded.last().map(|last| last.step.tail.clone());
+        self.recorded.iter().map(|one| one.step.diff.clone()).chain(tail).collect()
+    }
 }
 
 /// Sealed blocks, and the block being built if there is one.
@@ -84,6 +95,10 @@ pub struct Chain {
     /// Milliseconds that a development chain's clock is ahead of the wall clock.
     clock_offset: i64,
     undone: Undone,
+    /// What the store is to follow; nothing without a history.
+    outgoing: Vec<Outgoing>,
+    /// The portion of the state that leaves memory next.
+    portion: u8,
 }
 
 impl Chain {
@@ -119,10 +134,10 @@ impl Chain {
         let lookup = Arc::new(Lookup::default());
         lookup.add_step(hash, 0, 0);
         let total_difficulty = block.header.difficulty;
-        let genesis = Executed { block, state, steps: Vector::new(), written: Vector::new() };
-        Self {
+        let genesis = Arc::new(Executed { block, state, steps: Vector::new(), written: Vector::new() });
+        let mut chain = Self {
+            sealed: Sealed::new(genesis.clone(), archive),
             spec,
-            sealed: Sealed::new(Arc::new(genesis), archive),
             total_difficulty,
             window: Recent::default(),
             open: None,
@@ -132,7 +147,12 @@ impl Chain {
             forgotten: 0,
             clock_offset: 0,
             undone: Undone::default(),
-        }
+            outgoing: Vec::new(),
+            portion: 0,
+        };
+        let diffs = vec![Arc::new(genesis_diff(chain.spec.genesis()))];
+        chain.send(genesis, Changed { before: State::default(), diffs });
+        chain
     }
 
     /// The chain's rules.
@@ -181,12 +201,12 @@ impl Chain {
         let Some(open) = next.open.take() else {
             return Err(out_of_order(self.latest().number() + 1, "sealed", "no block is being built"));
         };
-        let mut executed = open.executed();
+        let (mut executed, diffs) = (open.executed(), open.diffs());
         if mutant!("seal-adds") {
             executed.block.header.extra_data = Bytes::from_static(b"sealed");
             executed.block.hash = executed.block.header.hash_slow();
         }
-        next.push_sealed(executed);
+        next.push_sealed(executed, diffs);
         Ok(next)
     }
 
@@ -314,8 +334,9 @@ impl Chain {
         }
         self.lookup.add_step(executed.block.hash, number, 0);
         let (block, state) = (executed.block, executed.state);
-        self.push_sealed(Executed { block, state, steps: Vector::new(), written: Vector::new() });
         self.finality = Finality { safe: number, finalized: number, ..self.finality };
+        let executed_block = Executed { block, state, steps: Vector::new(), written: Vector::new() };
+        self.push_sealed(executed_block, vec![Arc::new(executed.diff)]);
         self.trim();
         Ok(())
     }
@@ -353,11 +374,15 @@ impl Chain {
         self.sealed.block(number)
     }
 
-    fn push_sealed(&mut self, executed: Executed) {
-        let number = executed.number();
+    /// Makes a block the newest sealed one. `diffs` is what it changed, one after the other.
+    fn push_sealed(&mut self, mut executed: Executed, diffs: Vec<Arc<StateDiff>>) {
+        let before = self.latest().state.clone();
+        executed.state = self.unloaded(executed.state);
         self.total_difficulty = self.total_difficulty.saturating_add(executed.block.header.difficulty);
-        self.sealed.push(Arc::new(executed));
-        self.finality.follow(number, self.depth);
+        self.finality.follow(executed.number(), self.depth);
+        let block = Arc::new(executed);
+        self.sealed.push(block.clone());
+        self.send(block, Changed { before, diffs });
     }
 
     /// Drops the step table of a block that left the window; the block itself stays.

@@ -7,9 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_journal::{Disk, Journal, Record};
+use foreseal_journal::{Disk, Record};
 
-use crate::{Chain, NodeError, Settings, datadir::DataDir, writer::open_chain};
+use crate::{
+    NodeError, Settings,
+    datadir::DataDir,
+    start::{Started, start},
+};
 
 /// Blocks that share one journal append while importing: a sync per block would cost more than the block.
 const BLOCKS_PER_APPEND: usize = 64;
@@ -54,7 +58,7 @@ pub fn import_chain(
     path: &Path,
     report: Report<'_>,
 ) -> Result<Summary, NodeError> {
-    let (_datadir, mut chain, mut journal) = open_offline(settings, disk)?;
+    let (_datadir, Started { mut chain, mut journal, mut link }) = open_offline(settings, disk)?;
     let file = File::open(path).map_err(|e| NodeError::io("open", path, &e))?;
     let mut blocks = Blocks { reader: BufReader::new(file), read: 0 };
     let (mut imported, mut known) = (0, 0);
@@ -77,7 +81,9 @@ pub fn import_chain(
         pending.push(Record::Import { block: bytes.into() });
         if pending.len() == BLOCKS_PER_APPEND || pending_bytes >= BYTES_PER_APPEND {
             pending_bytes = 0;
-            journal.append(&std::mem::take(&mut pending))?;
+            let sequence = journal.append(&std::mem::take(&mut pending))?;
+            link.follow(&mut chain, sequence)?;
+            link.trim(&mut journal)?;
         }
         let progress = Progress { block: chain.latest().number(), done: imported, bytes: blocks.read };
         if !report(progress) {
@@ -85,8 +91,10 @@ pub fn import_chain(
         }
     };
     if !pending.is_empty() {
-        journal.append(&pending)?;
+        let sequence = journal.append(&pending)?;
+        link.follow(&mut chain, sequence)?;
     }
+    link.drain()?;
     outcome?;
     let head = chain.latest();
     Ok(Summary { blocks: imported, known, head: head.number(), hash: head.block.hash })
@@ -99,7 +107,7 @@ pub fn export_chain(
     path: &Path,
     report: Report<'_>,
 ) -> Result<Summary, NodeError> {
-    let (_datadir, chain, _journal) = open_offline(settings, disk)?;
+    let (_datadir, Started { chain, .. }) = open_offline(settings, disk)?;
     let failed = |error: io::Error| NodeError::io("write", path, &error);
     let mut out = BufWriter::new(File::create(path).map_err(failed)?);
     let (mut blocks, mut written) = (0, 0);
@@ -119,12 +127,13 @@ pub fn export_chain(
     Ok(Summary { blocks, known: 0, head: head.number(), hash: head.block.hash })
 }
 
-/// Locks the data directory and replays its journal, without a pool or a thread.
-fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Chain, Journal), NodeError> {
+/// Locks the data directory and goes on where store and journal end, without a pool or a thread that produces.
+fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Started), NodeError> {
     let datadir = DataDir::lock(&settings.datadir)?;
     let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
-    let (chain, journal) = open_chain(&datadir, spec, settings, disk, &mut |_| {})?;
-    Ok((datadir, chain, journal))
+    let store = datadir.open_store(&spec, &settings.store)?;
+    let started = start(&datadir, spec, settings, (store, disk), &mut |_| {})?;
+    Ok((datadir, started))
 }
 
 /// Reads one RLP list after the other.

@@ -17,7 +17,7 @@ use foreseal_journal::JournalError;
 use foreseal_state::StateError;
 use parking_lot::Mutex;
 
-use crate::{ChainError, Phase, ProductionError, Slot, sequencer::Sequencer, shared::Shared};
+use crate::{ChainError, Phase, ProductionError, Slot, StoreFailed, sequencer::Sequencer, shared::Shared};
 
 mod finality;
 mod mine;
@@ -106,6 +106,12 @@ pub(crate) struct Control(Mutex<Option<Arc<Mutex<Sequencer>>>>);
 impl Control {
     pub(crate) fn open(&self, sequencer: Arc<Mutex<Sequencer>>) {
         *self.0.lock() = Some(sequencer);
+    }
+
+    /// Waits until the store has everything.
+    pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
+        let sequencer = self.0.lock().clone();
+        sequencer.map_or(Ok(()), |sequencer| sequencer.lock().drain())
     }
 
     /// Nothing more is taken; what runs ends first.

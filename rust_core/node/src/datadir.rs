@@ -8,9 +8,10 @@ use std::{
 
 use alloy_genesis::Genesis;
 use foreseal_journal::{DirLock, Disk, RealDisk};
+use foreseal_store::{Options, Store, StoreError};
 use foreseal_types::{ChainSpec, parse_genesis};
 
-use crate::NodeError;
+use crate::{NodeError, STEP_WINDOW, StoreSettings, start::genesis_hash};
 
 /// What the last run left of its pool.
 pub enum SavedPool {
@@ -21,7 +22,7 @@ pub enum SavedPool {
     Bytes(Vec<u8>),
 }
 
-/// A locked data directory. Holds `LOCK`, `genesis.json`, `journal/`, and either `running` or, after a clean stop,
+/// A locked data directory. Holds `LOCK`, `genesis.json`, `journal/`, `store/`, and either `running` or, after a clean stop,
 /// `pool.bin`.
 #[derive(Debug)]
 pub struct DataDir {
@@ -43,6 +44,18 @@ impl DataDir {
     /// Folder of the journal's segments.
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal")
+    }
+
+    /// Opens the store of this chain, or makes it.
+    pub fn open_store(&self, spec: &ChainSpec, settings: &StoreSettings) -> Result<Store, StoreError> {
+        let options = Options {
+            map_size: settings.map_size,
+            // A step is made again on the state before its block.
+            proof_window: settings.proofs.saturating_add(1),
+            step_window: STEP_WINDOW,
+            ..Options::new(spec.chain_id(), genesis_hash(spec))
+        };
+        Store::open(self.path.join("store"), options)
     }
 
     /// The rules of the genesis given, which must be the one stored, if there is one; it is stored at first use, once

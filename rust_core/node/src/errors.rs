@@ -9,9 +9,10 @@ use foreseal_builder::BuildError;
 use foreseal_journal::{JournalError, LockError};
 use foreseal_pool::PoolError;
 use foreseal_state::StateError;
+use foreseal_store::StoreError;
 use foreseal_types::GenesisError;
 
-use crate::{ChainError, ProductionError, ReplayError, SettingsError};
+use crate::{ChainError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed};
 
 /// A node that cannot be opened, started or stopped in good order.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,12 @@ pub enum NodeError {
     Io { what: &'static str, path: PathBuf, why: String },
     #[error(transparent)]
     Read(#[from] StateError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    StoreFailed(#[from] StoreFailed),
+    #[error(transparent)]
+    Start(#[from] StartError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]

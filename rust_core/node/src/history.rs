@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_state::StateError;
+use foreseal_state::{StateError, StateStore};
 use foreseal_types::{LogFilter, LogPosition, LogSink};
 
 use crate::{Executed, Moment, Position};
@@ -16,6 +16,8 @@ use crate::{Executed, Moment, Position};
 pub trait History: Debug + Send + Sync {
     /// The newest block that is held for good; the blocks up to it may leave memory.
     fn confirmed(&self) -> Option<u64>;
+    /// What holds the states of these blocks, if states in memory can do without what it holds.
+    fn states(&self) -> Option<Arc<dyn StateStore>>;
     /// The sealed block with this number.
     fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError>;
     /// Header and state of the sealed block with this number.

@@ -7,6 +7,7 @@ use foreseal_journal::Disk;
 use foreseal_pool::{
     Admission, Pool, PoolError, Rules, Submission, decode_submission, impersonated_submission,
 };
+use foreseal_store::Store;
 use foreseal_types::{ChainSpec, Transaction};
 use parking_lot::Mutex;
 
@@ -29,16 +30,19 @@ pub struct Node {
     shared: Arc<Shared>,
     datadir: Arc<DataDir>,
     control: Arc<Control>,
+    store: Store,
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Node {
-    /// Checks the settings, locks the data directory and reads the genesis. Starts nothing.
+    /// Checks the settings, locks the data directory, reads the genesis and opens the store. Starts nothing.
     pub fn open(settings: Settings, surroundings: Surroundings) -> Result<Self, NodeError> {
         settings.production.check()?;
+        settings.store.check()?;
         let datadir = DataDir::lock(&settings.datadir)?;
         let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
+        let store = datadir.open_store(&spec, &settings.store)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));
         Ok(Self {
@@ -47,6 +51,7 @@ impl Node {
             shared,
             datadir: Arc::new(datadir),
             control: Arc::default(),
+            store,
             surroundings: Mutex::new(Some(surroundings)),
             thread: Mutex::new(None),
         })
@@ -107,6 +112,7 @@ impl Node {
             shared: self.shared.clone(),
             datadir: self.datadir.clone(),
             control: self.control.clone(),
+            store: self.store.clone(),
         }
     }
 
@@ -201,6 +207,7 @@ impl Node {
             age: self.shared.age(),
             pool_start: self.shared.pool_start(),
             produces: self.settings.produce,
+            store: self.shared.store_status(),
         }
     }
 

@@ -8,9 +8,6 @@ use imbl::Vector;
 
 use crate::{Executed, Moment, archive::Archive};
 
-/// Hashes that are kept beside the blocks: those that `BLOCKHASH` may ask for.
-const HASHES: usize = 256;
-
 /// How many sealed blocks stay in memory although the history holds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recent {
@@ -38,10 +35,24 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Hashes that are kept beside the blocks: those that `BLOCKHASH` may ask for.
+    pub const HASHES: u64 = 256;
+
     /// Nothing but `block`. Without an archive every block that follows stays in memory.
     pub fn new(block: Arc<Executed>, archive: Option<Arc<Archive>>) -> Self {
-        let (transactions, hash) = (block.block.transactions.len(), block.block.hash);
-        Self { recent: Vector::unit(block), transactions, hashes: Vector::unit(hash), archive }
+        let hashes = Vector::unit(block.block.hash);
+        Self::of(block, hashes, archive)
+    }
+
+    /// As [`Self::new`], with the hashes of the newest blocks known, that of `block` last.
+    pub fn of(block: Arc<Executed>, hashes: Vector<B256>, archive: Option<Arc<Archive>>) -> Self {
+        let transactions = block.block.transactions.len();
+        Self { recent: Vector::unit(block), transactions, hashes, archive }
+    }
+
+    /// Asks another history from now on.
+    pub fn set_archive(&mut self, archive: Arc<Archive>) {
+        self.archive = Some(archive);
     }
 
     pub fn latest(&self) -> &Arc<Executed> {
@@ -55,7 +66,7 @@ impl Sealed {
     pub fn push(&mut self, block: Arc<Executed>) {
         self.transactions += block.block.transactions.len();
         self.hashes.push_back(block.block.hash);
-        if self.hashes.len() > HASHES {
+        if self.hashes.len() as u64 > Self::HASHES {
             self.hashes.pop_front();
         }
         self.recent.push_back(block);
@@ -73,9 +84,14 @@ impl Sealed {
         Some(block)
     }
 
+    /// The oldest block in memory.
+    pub fn oldest(&self) -> &Arc<Executed> {
+        self.recent.front().expect("the latest block is always in memory")
+    }
+
     /// Number of the oldest block in memory.
     pub fn first(&self) -> u64 {
-        self.recent.front().expect("the latest block is always in memory").number()
+        self.oldest().number()
     }
 
     fn in_memory(&self, number: u64) -> Option<&Arc<Executed>> {

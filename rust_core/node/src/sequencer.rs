@@ -20,8 +20,8 @@ use foreseal_state::StateError;
 use foreseal_types::mutant;
 
 use crate::{
-    Chain, ChainError, ControlError, Mining, Now, Phase, Settings, Slot, View, chain::Recorded,
-    control::snapshots::Snapshots, draft::Draft, shared::Shared,
+    Chain, ChainError, ControlError, Mining, Now, Phase, Settings, Slot, StoreFailed, View, chain::Recorded,
+    control::snapshots::Snapshots, draft::Draft, shared::Shared, start::Started, store_link::StoreLink,
 };
 
 /// Why production ended.
@@ -35,6 +35,9 @@ pub enum ProductionError {
     Build(#[from] BuildError),
     #[error(transparent)]
     State(#[from] StateError),
+    /// Nothing is lost: the journal has what the store has not.
+    #[error(transparent)]
+    Store(#[from] StoreFailed),
     /// An earlier call broke off in the middle of a change.
     #[error("{0}")]
     Halted(String),
@@ -48,6 +51,7 @@ pub type Randomness = Box<dyn FnMut() -> B256 + Send>;
 pub struct Sequencer {
     pub(crate) chain: Chain,
     journal: Journal,
+    link: StoreLink,
     /// Of the block being built; `None` on a node that only serves.
     pub(crate) slot: Option<Slot>,
     pub(crate) shared: Arc<Shared>,
@@ -64,17 +68,17 @@ pub struct Sequencer {
 impl Sequencer {
     /// Takes over a replayed chain and shows it: goes on with its open block, or opens the next one if it produces.
     pub(crate) fn start(
-        chain: Chain,
-        journal: Journal,
+        started: Started,
         shared: Arc<Shared>,
         settings: Settings,
         random: Randomness,
     ) -> Result<Self, ProductionError> {
+        let Started { chain, journal, link } = started;
         let mining = Mining::Interval { seconds: settings.production.block_time };
         let snapshots = Snapshots::default();
         let (slot, fixed, halted) = (None, None, None);
         let mut sequencer =
-            Self { chain, journal, slot, shared, settings, mining, fixed, random, snapshots, halted };
+            Self { chain, journal, link, slot, shared, settings, mining, fixed, random, snapshots, halted };
         if sequencer.settings.produce {
             sequencer.begin()?;
         }
@@ -93,13 +97,13 @@ impl Sequencer {
         let opening = self.opening(slot.timestamp);
         let mut draft = Draft::of(&self.chain);
         draft.open(&opening)?;
-        if let Err(error) = self.journal.append(&draft.records) {
+        if let Err(error) = self.append(&draft) {
             // Nothing of that block is shown; reads of what is sealed go on over an empty one that promises nothing.
             let idle = Opening { mix_hash: B256::ZERO, ..opening };
             self.publish(self.chain.idle_view(&idle)?);
-            return Err(error.into());
+            return Err(error);
         }
-        self.adopt(draft.chain);
+        self.adopt(draft.chain)?;
         self.slot = Some(slot);
         Ok(())
     }
@@ -150,6 +154,7 @@ impl Sequencer {
         if let Some(reason) = &self.halted {
             return Err(ProductionError::Halted(reason.clone()));
         }
+        self.link.check()?;
         let Some(slot) = self.slot else { return Ok(()) };
         if self.mining.is_timed() && slot.ended(now) {
             self.seal(now.shifted(self.chain.clock_offset()))?;
@@ -187,7 +192,7 @@ impl Sequencer {
             self.publish(view);
         }
         self.append(&draft)?;
-        self.adopt(draft.chain);
+        self.adopt(draft.chain)?;
         self.slot = slot.into();
         let view = Arc::new(self.view()?);
         // Before the view that no longer has them: a transaction is never in neither.
@@ -202,7 +207,7 @@ impl Sequencer {
     /// As [`Self::commit`], but the pool becomes what it was when `pool` was taken.
     pub(crate) fn restore(&mut self, draft: Draft, pool: &PoolSnapshot) -> Result<(), ProductionError> {
         self.append(&draft)?;
-        self.adopt(draft.chain);
+        self.adopt(draft.chain)?;
         self.shared.pool.reset(pool);
         self.publish(self.view()?);
         self.tell_fees();
@@ -224,9 +229,18 @@ impl Sequencer {
         }
     }
 
-    fn adopt(&mut self, chain: Chain) {
+    /// Takes over a chain whose records were just appended, and lets the store follow it.
+    fn adopt(&mut self, chain: Chain) -> Result<(), ProductionError> {
         self.chain = chain;
+        let sequence = self.journal.next_sequence().saturating_sub(1);
+        self.link.follow(&mut self.chain, sequence)?;
         self.chain.settle();
+        Ok(self.link.trim(&mut self.journal)?)
+    }
+
+    /// Waits until the store has everything.
+    pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
+        self.link.drain()
     }
 
     /// Takes what the pool has into a step; whether there was something.
@@ -311,8 +325,10 @@ impl Sequencer {
         }
     }
 
-    /// Share of a step's time that may go into taking transactions; the rest is for roots and the sync.
+    /// Share of a step's time that may go into taking transactions; the rest is for roots and the sync. Less when the store
+    /// is behind, down to none. Whoever owns the clock is not held to it, so that what a step holds never depends on the
+    /// speed of a disk: far beyond the limit, sealing waits instead.
     pub(crate) fn budget(&self) -> Duration {
-        self.settings.production.step / 2
+        self.settings.production.step / 2 * self.link.share() / 1000
     }
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use alloy_genesis::Genesis;
 use alloy_primitives::{Address, Bytes};
 
-use crate::FinalityDepth;
+use crate::{FinalityDepth, Recent, STEP_WINDOW};
 
 /// Longest extra data of a header, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
@@ -48,6 +48,8 @@ pub enum SettingsError {
     Step { block_time: u64 },
     #[error("extra data has {0} bytes, a header takes at most 32")]
     ExtraData(usize),
+    #[error("proofs must be kept for 1024 blocks at least, not {0}")]
+    Proofs(u64),
 }
 
 impl Production {
@@ -81,6 +83,40 @@ impl Default for Development {
     }
 }
 
+/// How the store is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Greatest size in bytes: address space, not disk.
+    pub map_size: usize,
+    /// For how many of the newest blocks accounts and slots can be proved, and steps be named; 1,024 at least.
+    pub proofs: u64,
+    /// Blocks that stay in memory although they are stored.
+    pub recent: Recent,
+    /// Transactions that may be sealed and not yet stored before the builder takes less; a block counts 500 more.
+    pub backlog: usize,
+    /// Blocks that the journal is kept for after they are stored.
+    pub retention: u64,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            map_size: foreseal_store::Options::MAP_SIZE,
+            proofs: STEP_WINDOW,
+            recent: Recent::default(),
+            backlog: 50_000,
+            retention: 1024,
+        }
+    }
+}
+
+impl StoreSettings {
+    /// Checks each by itself.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        if self.proofs < STEP_WINDOW { Err(SettingsError::Proofs(self.proofs)) } else { Ok(()) }
+    }
+}
+
 /// Settings of a node.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -95,6 +131,7 @@ pub struct Settings {
     pub pool: foreseal_pool::PoolConfig,
     /// Bytes of a journal segment.
     pub segment_bytes: u64,
+    pub store: StoreSettings,
     /// Whether helpers of tests may change the chain at will. Never where anybody's money is.
     pub development: Option<Development>,
 }
@@ -110,6 +147,7 @@ impl Settings {
             finality: FinalityDepth::default(),
             pool: foreseal_pool::PoolConfig::default(),
             segment_bytes: foreseal_journal::Options::SEGMENT_BYTES,
+            store: StoreSettings::default(),
             development: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -13,7 +13,7 @@ use foreseal_pool::Pool;
 use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Changes, Clock, View};
+use crate::{Changes, Clock, StoreStatus, View, store_link::StoreGauge};
 
 /// Where a starting node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     /// Monotonic time of the last tick, in microseconds.
     ticked: AtomicU64,
+    gauge: OnceLock<StoreGauge>,
     phase: Mutex<(Phase, PoolStart)>,
     /// Of the newest view, and of whatever else those who wait for one should look up for.
     pub(crate) changes: Changes,
@@ -63,6 +64,7 @@ impl Shared {
             pool,
             clock,
             ticked,
+            gauge: OnceLock::new(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
             stopping: AtomicBool::new(false),
@@ -100,6 +102,15 @@ impl Shared {
         }
         let ticked = Duration::from_micros(self.ticked.load(Ordering::Acquire));
         self.clock.now().monotonic.saturating_sub(ticked)
+    }
+
+    /// Makes known what tells how far the store is.
+    pub(crate) fn set_gauge(&self, gauge: StoreGauge) {
+        self.gauge.get_or_init(|| gauge);
+    }
+
+    pub(crate) fn store_status(&self) -> Option<StoreStatus> {
+        self.gauge.get().map(StoreGauge::status)
     }
 
     pub(crate) fn phase(&self) -> Phase {

@@ -15,6 +15,23 @@ pub struct Status {
     pub pool_start: PoolStart,
     /// Whether ticks are expected.
     pub produces: bool,
+    /// `None` while the node starts.
+    pub store: Option<StoreStatus>,
+}
+
+/// The store at this moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreStatus {
+    /// Number of its newest block.
+    pub head: Option<u64>,
+    /// What is sealed and not stored yet, in transactions; a block counts 500 more.
+    pub backlog: usize,
+    /// How much the builder takes of what it could, in thousandths: less than all when the store is far behind.
+    pub share: u32,
+    /// Bytes in use.
+    pub bytes: u64,
+    /// Why it cannot be written, if so.
+    pub failure: Option<String>,
 }
 
 /// The newest step of a view.

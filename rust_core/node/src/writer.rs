@@ -2,43 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use foreseal_journal::{Disk, Identity, Journal, Options};
+use foreseal_store::Store;
 use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{
-    Chain, NodeError, Phase, PoolStart, Producer, Settings,
+    NodeError, Phase, PoolStart, Producer, Settings,
     control::Control,
     datadir::{DataDir, SavedPool},
     node::Surroundings,
-    replay::replay,
     sequencer::Sequencer,
     shared::Shared,
+    start::start,
 };
-
-/// Opens the journal and replays it into a chain. `report` gets the number of records so far.
-pub(crate) fn open_chain(
-    datadir: &DataDir,
-    spec: Arc<ChainSpec>,
-    settings: &Settings,
-    disk: Arc<dyn Disk>,
-    report: &mut dyn FnMut(u64),
-) -> Result<(Chain, Journal), NodeError> {
-    let mut chain = Chain::new(spec, settings.finality);
-    let identity = Identity { chain_id: chain.spec().chain_id(), genesis: chain.latest().block.hash };
-    let options = Options { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
-    let (journal, recovery) = Journal::open(&datadir.journal(), disk, options)?;
-    let mut records = 0;
-    for append in journal.replay()? {
-        for record in append?.records {
-            records += 1;
-            replay(&mut chain, records, &record)?;
-        }
-        report(records);
-    }
-    tracing::info!(records, head = chain.latest().number(), ?recovery, "journal replayed");
-    Ok((chain, journal))
-}
 
 /// What the writing thread works with.
 pub(crate) struct Writer {
@@ -47,6 +23,7 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) datadir: Arc<DataDir>,
     pub(crate) control: Arc<Control>,
+    pub(crate) store: Store,
 }
 
 impl Writer {
@@ -61,17 +38,12 @@ impl Writer {
 
     /// Replays the journal, shows the first view and restores the pool. The producer, when blocks are to be made.
     pub(crate) fn begin(&self, surroundings: Surroundings) -> Result<Option<Producer>, NodeError> {
-        let (chain, journal) = open_chain(
-            &self.datadir,
-            self.spec.clone(),
-            &self.settings,
-            surroundings.disk,
-            &mut |records| {
-                self.shared.set_phase(Phase::Replaying { records });
-            },
-        )?;
+        let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
+        let files = (self.store.clone(), surroundings.disk);
+        let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
+        self.shared.set_gauge(started.link.gauge());
         let (shared, settings) = (self.shared.clone(), self.settings.clone());
-        let sequencer = Sequencer::start(chain, journal, shared, settings, surroundings.randomness)?;
+        let sequencer = Sequencer::start(started, shared, settings, surroundings.randomness)?;
         let sequencer = Arc::new(Mutex::new(sequencer));
         self.restore_pool()?;
         let produces = self.settings.produce;
@@ -80,8 +52,9 @@ impl Writer {
         Ok(produces.then(|| Producer::new(sequencer)))
     }
 
-    /// Saves the pool for the next start.
+    /// Lets the store catch up and saves the pool, for the next start.
     pub(crate) fn finish(&self) -> Result<(), NodeError> {
+        self.control.drain()?;
         self.datadir.save_pool(&self.shared.pool.save())
     }
 

@@ -32,6 +32,7 @@ fn blocks_are_mined_on_demand_with_what_is_pooled() {
     assert_eq!(view.latest().number(), 3);
     assert_eq!(view.transaction(&hash).unwrap().unwrap().0.number(), 1);
     assert_eq!(timestamp(&view), 1_000_006, "three block times, although no time went by");
+    drop(view);
     let bench = restart(&datadir, &wallets, bench);
     assert_eq!(timestamp(&bench.view()), 1_000_008, "and the clock went along");
 }
@@ -49,6 +50,7 @@ fn mined_blocks_are_as_far_apart_as_asked() {
     let most = Development::default().mined;
     let refused = bench.node.control(|writer| writer.mine(most + 1, None)).unwrap_err();
     assert_eq!(refused.to_string(), format!("at most {most} blocks at a time are allowed"));
+    drop(view);
     restart(&datadir, &wallets, bench);
 }
 
@@ -78,6 +80,7 @@ fn an_override_is_a_step_and_sealed_as_it_was_pending() {
     assert_eq!((sealed.block.hash, sealed.steps.len()), (pending.block.hash, 6));
     let id = BlockId::Hash { hash: pending.block.hash, require_canonical: true };
     assert_eq!(bench.view().resolve(id).unwrap().steps.len(), 6);
+    drop((written, pending, sealed));
     restart(&datadir, &wallets, bench);
 }
 

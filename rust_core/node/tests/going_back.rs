@@ -36,6 +36,7 @@ fn unwound_transactions_return_to_the_pool_and_run_again() {
     // A reader that holds the view of before goes on as if nothing had happened.
     assert_eq!(before.resolve(id).unwrap().number(), 3);
     assert_eq!(before.transaction(&hashes[5]).unwrap().unwrap().0.number(), 3);
+    drop((before, after, old));
     let bench = restart(&datadir, &wallets, bench);
     assert!(matches!(bench.node.control(|writer| writer.unwind(99)), Err(ControlError::NoSuchBlock(99))));
 }
@@ -59,6 +60,7 @@ fn a_reorg_replaces_blocks_in_one_change() {
     assert_ne!(after.latest().block.hash, before.latest().block.hash);
     let place = |hash: &B256| bench.view().transaction(hash).unwrap().map(|(block, _)| block.number());
     assert_eq!([place(&kept), place(&given.hash()), place(&returned)], [Some(1), Some(3), Some(4)]);
+    drop((before, after));
     restart(&datadir, &wallets, bench);
 }
 
@@ -98,6 +100,7 @@ fn a_snapshot_brings_back_chain_pool_and_time() {
         assert!(!bench.node.control(|writer| writer.revert(id)).unwrap(), "a snapshot is good once");
     }
     assert_eq!(bench.node.control(Sequencer::snapshot).unwrap(), 2, "numbers are not given twice");
+    drop(before);
     restart(&datadir, &wallets, bench);
 }
 

@@ -6,6 +6,7 @@ use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_node::{ControlError, NodeError};
 use foreseal_rpc::RpcError;
+use foreseal_store::StoreError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -105,6 +106,9 @@ fn node_kind(error: &NodeError) -> &'static str {
         NodeError::Genesis(_) | NodeError::NoGenesis { .. } | NodeError::OtherGenesis { .. } => "genesis",
         NodeError::Io { .. } | NodeError::Read(_) => "io",
         NodeError::Journal(error) => journal_kind(error),
+        NodeError::Store(error) => store_kind(error),
+        NodeError::StoreFailed(_) => "io",
+        NodeError::Start(_) => "store",
         NodeError::Replay(_) => "replay",
         NodeError::Chain(_) => "block",
         NodeError::Build(_) | NodeError::Production(_) => "production",
@@ -119,6 +123,30 @@ fn journal_kind(error: &JournalError) -> &'static str {
         | JournalError::ShortWrite { .. }
         | JournalError::Poisoned { .. }
         | JournalError::TooLarge { .. } => "io",
+    }
+}
+
+fn store_kind(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::OtherChain { .. } | StoreError::OtherGenesis { .. } => "genesis",
+        StoreError::InUse { .. } => "in-use",
+        StoreError::NewerSchema { .. }
+        | StoreError::NotAStore { .. }
+        | StoreError::Absent { .. }
+        | StoreError::ReadOnlyDirectory { .. }
+        | StoreError::ReadOnly => "store",
+        StoreError::Truncated { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::LogIndex(_)
+        | StoreError::State(_) => "corrupt",
+        StoreError::Io { .. }
+        | StoreError::DiskFull
+        | StoreError::MapFull { .. }
+        | StoreError::TooManyReaders { .. }
+        | StoreError::OutOfOrder { .. }
+        | StoreError::ViewGone
+        | StoreError::OutsideProofWindow { .. }
+        | StoreError::Lmdb(_) => "io",
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
 use alloy_primitives::Bytes;
-use foreseal_node::{Head, Phase, PoolStart};
+use foreseal_node::{Head, Phase, PoolStart, StoreStatus};
 use foreseal_types::keccak;
 use serde_json::Value;
 
@@ -99,8 +99,28 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
         .json("bytes", &counts.bytes.to_string())
         .json("start", &format!("\"{}\"", pool_start(status.pool_start)))
         .close();
+    if let Some(store) = &status.store {
+        write_store(object.name("store"), store);
+    }
     object.close();
     Ok(out)
+}
+
+/// Number of the store's newest block, how far it is behind, and how much the builder takes for that (1 is all it can).
+fn write_store(out: &mut Vec<u8>, store: &StoreStatus) {
+    let mut object = Object::open(out);
+    match store.head {
+        Some(head) => object.quantity("head", head),
+        None => object.json("head", "null"),
+    };
+    object
+        .json("backlog", &store.backlog.to_string())
+        .json("share", &format!("{}.{:03}", store.share / 1000, store.share % 1000))
+        .json("bytes", &store.bytes.to_string());
+    if let Some(failure) = &store.failure {
+        object.json("reason", &Value::from(failure.as_str()).to_string());
+    }
+    object.close();
 }
 
 fn phase(phase: &Phase) -> &'static str {

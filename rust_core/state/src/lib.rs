@@ -10,6 +10,6 @@ mod stored;
 
 pub use proof::{AccountProof, SlotProof};
 pub use reader::{BlockHashes, NoStorage, StateError, StateReader, StorageReader};
-pub use snapshot::State;
+pub use snapshot::{State, genesis_diff};
 pub use store::{StateStore, TrieName, analysed};
 pub use stored::{HashedAccount, StateChanges, StorageChanges};

@@ -44,12 +44,7 @@ pub struct State {
 impl State {
     /// The state that a genesis allocates.
     pub fn from_genesis(genesis: &Genesis) -> Self {
-        let codes = genesis.alloc.values().filter_map(|account| account.code.as_ref());
-        let diff = StateDiff {
-            accounts: genesis.alloc.iter().map(|(address, account)| allocated(*address, account)).collect(),
-            codes: codes.map(|code| NewCode { hash: keccak(code), code: code.clone() }).collect(),
-        };
-        Self::default().apply(&diff).expect("a state that is wholly in memory loads nothing")
+        Self::default().apply(&genesis_diff(genesis)).expect("a state that is wholly in memory loads nothing")
     }
 
     /// The snapshot after `diff`, with its root. Emptiness (EIP-161) is not looked at: what the diff says is taken.
@@ -103,6 +98,16 @@ impl State {
 /// The key of a slot in its storage trie.
 pub(crate) fn hash_slot(slot: &U256) -> B256 {
     keccak(&slot.to_be_bytes::<32>())
+}
+
+/// What a genesis changes in the empty state: what it allocates.
+pub fn genesis_diff(genesis: &Genesis) -> StateDiff {
+    let codes = genesis.alloc.values().filter_map(|account| account.code.as_ref());
+    let mut codes: Vec<_> = codes.map(|code| NewCode { hash: keccak(code), code: code.clone() }).collect();
+    codes.sort_unstable_by_key(|code| code.hash);
+    codes.dedup_by_key(|code| code.hash);
+    let accounts = genesis.alloc.iter().map(|(address, account)| allocated(*address, account)).collect();
+    StateDiff { accounts, codes }
 }
 
 fn allocated(address: Address, account: &GenesisAccount) -> ChangedAccount {

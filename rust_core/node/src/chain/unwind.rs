@@ -33,6 +33,9 @@ impl Chain {
         }
         self.finality.unwound(number);
         self.forgotten = self.forgotten.min(number + 1);
+        if !gone.is_empty() {
+            self.send_unwound(number);
+        }
         Ok(transactions)
     }
 

@@ -11,7 +11,7 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_node::{Executed, History, Moment, Position, Step, search_block};
-use foreseal_state::StateError;
+use foreseal_state::{StateError, StateStore};
 use foreseal_types::{LogFilter, LogPosition, LogSink};
 use parking_lot::RwLock;
 
@@ -49,6 +49,10 @@ impl MemoryHistory {
 impl History for MemoryHistory {
     fn confirmed(&self) -> Option<u64> {
         self.confirmed.load(Ordering::SeqCst).checked_sub(1)
+    }
+
+    fn states(&self) -> Option<Arc<dyn StateStore>> {
+        None
     }
 
     fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {

@@ -34,7 +34,8 @@ use std::{
 use alloy_primitives::{B256, U256};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    Clock, Development, FinalityDepth, Node, Now, Producer, Production, Settings, Surroundings, View,
+    Clock, Development, FinalityDepth, Node, Now, Producer, Production, Settings, StoreSettings,
+    Surroundings, View,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
@@ -62,6 +63,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         finality: FinalityDepth { safe: 2, finalized: 4 },
         pool: PoolConfig::default(),
         segment_bytes: 1 << 20,
+        store: StoreSettings::default(),
         development: None,
     }
 }

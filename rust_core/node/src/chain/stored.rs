@@ -1,0 +1,113 @@
+//! The chain and the store that follows it.
+
+use std::sync::Arc;
+
+use alloy_primitives::U256;
+use foreseal_state::{State, StateError};
+use foreseal_types::ChainSpec;
+use imbl::Vector;
+
+use super::{Chain, ChainError};
+use crate::{
+    Executed, FinalityDepth, History, Lookup, Recent, Undone,
+    archive::Archive,
+    outgoing::{Beside, Changed, Outgoing},
+    sealed::Sealed,
+};
+
+/// Portions of the state, of 256, that may leave memory with a block: all of it is gone through in eight blocks, and none
+/// pays for much.
+const PORTIONS: u8 = 32;
+
+/// Where a chain goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resumed {
+    /// Number of the newest block in the history.
+    pub head: u64,
+    /// Difficulties up to it together.
+    pub total_difficulty: U256,
+    pub beside: Beside,
+}
+
+impl Chain {
+    /// The chain that `history` holds, up to its newest block, with nothing of it in memory but that block.
+    pub(crate) fn resumed(
+        spec: Arc<ChainSpec>,
+        depth: FinalityDepth,
+        history: Arc<dyn History>,
+        window: Recent,
+        from: Resumed,
+    ) -> Result<Self, ChainError> {
+        let archive = Arc::new(Archive::new(history));
+        let head = archive.block(from.head)?.ok_or(ChainError::NotOnChain { number: from.head })?;
+        Ok(Self {
+            sealed: Sealed::resumed(head, archive)?,
+            spec,
+            total_difficulty: from.total_difficulty,
+            window,
+            open: None,
+            depth,
+            finality: from.beside.finality,
+            lookup: Arc::new(Lookup::default()),
+            forgotten: from.head,
+            clock_offset: from.beside.clock_offset,
+            undone: Undone::default(),
+            outgoing: Vec::new(),
+            portion: 0,
+        })
+    }
+
+    /// What happened since the last call and the store is to follow.
+    pub(crate) fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.outgoing)
+    }
+
+    /// Asks `history` from now on for blocks that are not in memory. It holds the chain as it is now.
+    pub(crate) fn read_from(&mut self, history: Arc<dyn History>) {
+        self.sealed.set_archive(Arc::new(Archive::new(history)));
+    }
+
+    pub(super) fn send(&mut self, block: Arc<Executed>, changed: Changed) {
+        if self.sealed.archive().is_some() {
+            let beside = self.beside();
+            self.outgoing.push(Outgoing::Sealed { block, changed, beside });
+        }
+    }
+
+    pub(super) fn send_unwound(&mut self, to: u64) {
+        if self.sealed.archive().is_some() {
+            let beside = self.beside();
+            self.outgoing.push(Outgoing::Unwound { to, beside });
+        }
+    }
+
+    fn beside(&self) -> Beside {
+        Beside { finality: self.finality, clock_offset: self.clock_offset }
+    }
+
+    /// The same state with less of it in memory: some portions of what has not changed since the oldest block in memory, if
+    /// the history has it.
+    pub(super) fn unloaded(&mut self, state: State) -> State {
+        let oldest = self.sealed.oldest();
+        let history = self.sealed.archive().filter(|archive| archive.confirmed() >= Some(oldest.number()));
+        let Some(states) = history.and_then(Archive::states) else { return state };
+        let mut state = state;
+        for _ in 0..PORTIONS {
+            state = state.unload(&oldest.state, &states, oldest.number(), self.portion);
+            self.portion = self.portion.wrapping_add(1);
+        }
+        state
+    }
+}
+
+impl Sealed {
+    /// The newest block that `archive` holds.
+    fn resumed(head: Arc<Executed>, archive: Arc<Archive>) -> Result<Self, StateError> {
+        let number = head.number();
+        let mut hashes = Vector::new();
+        for ancestor in number.saturating_sub(Self::HASHES - 1)..=number {
+            hashes.extend(archive.hash(ancestor)?);
+        }
+        Ok(Self::of(head, hashes, Some(archive)))
+    }
+}

@@ -1,0 +1,78 @@
+//! Where blocks are in the journal: what of it may go.
+
+use std::collections::VecDeque;
+
+use crate::outgoing::Mark;
+
+/// So many marks for as many blocks as the journal is kept for.
+const MARKS: u64 = 32;
+
+/// Marks of some of the newest blocks, oldest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Marks {
+    list: VecDeque<Mark>,
+    /// Blocks that the journal is kept for after the store has them.
+    retention: u64,
+}
+
+impl Marks {
+    pub fn new(list: Vec<Mark>, retention: u64) -> Self {
+        Self { list: list.into(), retention }
+    }
+
+    /// Block `number` was sealed by the journal's append `sequence`.
+    pub fn add(&mut self, number: u64, sequence: u64) {
+        let apart = (self.retention / MARKS).max(1);
+        if self.list.back().is_none_or(|last| last.number.saturating_add(apart) <= number) {
+            self.list.push_back(Mark { number, sequence });
+        }
+    }
+
+    /// The chain went back to block `number`.
+    pub fn unwind(&mut self, number: u64) {
+        self.list.retain(|mark| mark.number <= number);
+    }
+
+    /// The store has all blocks up to `confirmed`: the append before which nothing is needed any more. Forgets the marks
+    /// before it.
+    pub fn passed(&mut self, confirmed: u64) -> Option<u64> {
+        let past = |mark: &Mark| mark.number.saturating_add(self.retention) <= confirmed;
+        let count = self.list.iter().take_while(|mark| past(mark)).count();
+        self.list.drain(..count.saturating_sub(1));
+        self.list.front().filter(|_| count > 0).map(|mark| mark.sequence)
+    }
+
+    pub fn list(&self) -> Vec<Mark> {
+        self.list.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_append_may_go_when_its_blocks_are_older_than_the_retention() {
+        let mut marks = Marks::new(Vec::new(), 64);
+        for number in 1..=200 {
+            marks.add(number, number * 10);
+        }
+        assert_eq!(marks.passed(64), None, "block 1 is still kept");
+        assert_eq!(marks.passed(65), Some(10));
+        assert_eq!(marks.passed(66), Some(10), "a mark for every second block");
+        assert_eq!(marks.passed(100), Some(350));
+        assert_eq!(marks.list().first(), Some(&Mark { number: 35, sequence: 350 }));
+        marks.unwind(50);
+        assert_eq!(marks.list().last(), Some(&Mark { number: 49, sequence: 490 }));
+        marks.add(51, 3_000);
+        assert_eq!(marks.passed(1_000), Some(3_000));
+    }
+
+    #[test]
+    fn nothing_may_be_kept_but_what_the_store_needs() {
+        let mut marks = Marks::new(vec![Mark { number: 3, sequence: 7 }], 0);
+        marks.add(4, 9);
+        marks.add(5, 11);
+        assert_eq!((marks.passed(2), marks.passed(4)), (None, Some(9)));
+    }
+}

@@ -1,0 +1,169 @@
+//! What the chain has for the store.
+
+use std::sync::Arc;
+
+use alloy_primitives::Bytes;
+use alloy_rlp::{RlpDecodable, RlpEncodable};
+use foreseal_state::State;
+use foreseal_store::{SealedBlock, StoredStep};
+use foreseal_types::StateDiff;
+
+use crate::{Executed, Finality, Step, backlog::Job};
+
+/// A change of the sealed chain, for the store to follow.
+#[derive(Clone, Debug)]
+pub(crate) enum Outgoing {
+    /// A block was sealed.
+    Sealed { block: Arc<Executed>, changed: Changed, beside: Beside },
+    /// The chain went back to this block.
+    Unwound { to: u64, beside: Beside },
+}
+
+/// What a sealed block did to the state.
+#[derive(Clone, Debug)]
+pub(crate) struct Changed {
+    /// The state that it was built on.
+    pub before: State,
+    /// What it changed, one after the other.
+    pub diffs: Vec<Arc<StateDiff>>,
+}
+
+/// What is true of the chain beside its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beside {
+    pub finality: Finality,
+    /// [`Chain::clock_offset`](crate::Chain::clock_offset).
+    pub clock_offset: i64,
+}
+
+/// Where in the journal a block was sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+pub(crate) struct Mark {
+    pub number: u64,
+    pub sequence: u64,
+}
+
+/// What the store keeps for the node beside its newest block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub beside: Beside,
+    /// Oldest first.
+    pub marks: Vec<Mark>,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct NoteWire {
+    safe: u64,
+    finalized: u64,
+    trails: bool,
+    /// Two's complement.
+    clock_offset: u64,
+    marks: Vec<Mark>,
+}
+
+impl Note {
+    pub fn encode(&self) -> Bytes {
+        let Self { beside: Beside { finality, clock_offset }, marks } = self;
+        let wire = NoteWire {
+            safe: finality.safe,
+            finalized: finality.finalized,
+            trails: finality.trails,
+            clock_offset: clock_offset.cast_unsigned(),
+            marks: marks.clone(),
+        };
+        alloy_rlp::encode(wire).into()
+    }
+
+    pub fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
+        let wire: NoteWire = alloy_rlp::decode_exact(bytes)?;
+        let NoteWire { safe, finalized, trails, clock_offset, marks } = wire;
+        let finality = Finality { safe, finalized, trails };
+        Ok(Self { beside: Beside { finality, clock_offset: clock_offset.cast_signed() }, marks })
+    }
+}
+
+/// One thing for the store to do.
+#[derive(Debug)]
+pub(crate) enum StoreJob {
+    /// Write a block behind the newest one.
+    Write(Box<Write>),
+    /// Take the blocks above `to` back.
+    Unwind { to: u64, sequence: u64, note: Bytes },
+}
+
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub block: Arc<Executed>,
+    pub changed: Changed,
+    /// Of the journal's append that seals the block.
+    pub sequence: u64,
+    pub note: Bytes,
+}
+
+impl Job for StoreJob {
+    fn transactions(&self) -> Option<usize> {
+        match self {
+            Self::Write(write) => Some(write.block.block.transactions.len()),
+            Self::Unwind { .. } => None,
+        }
+    }
+}
+
+impl Write {
+    /// The form that the store takes: joins the diffs, and walks the two states for the trie nodes in which they differ.
+    pub fn prepare(&self) -> Result<SealedBlock, foreseal_state::StateError> {
+        let Executed { block, state, steps, written } = &*self.block;
+        let step = |(index, step): (usize, &Arc<Step>)| {
+            let written = written.iter().find(|written| written.step == index);
+            stored_step(step, written.map(|written| written.diff.clone()))
+        };
+        Ok(SealedBlock {
+            block: block.clone(),
+            steps: steps.iter().enumerate().map(step).collect(),
+            diff: joined(&self.changed.diffs),
+            nodes: state.changes_since(&self.changed.before)?,
+            journal_sequence: self.sequence,
+            note: self.note.clone(),
+        })
+    }
+}
+
+fn stored_step(step: &Step, written: Option<Arc<StateDiff>>) -> StoredStep {
+    StoredStep {
+        header: step.header.clone(),
+        hash: step.hash,
+        transactions: u32::try_from(step.transactions).expect("a block has fewer transactions"),
+        transactions_length: step.transactions_length as u64,
+        time: 0,
+        signature: Bytes::new(),
+        written,
+    }
+}
+
+/// The one diff that does what all do. Joined in pairs: each entry is moved as often as there are rounds, not steps.
+fn joined(diffs: &[Arc<StateDiff>]) -> Arc<StateDiff> {
+    match diffs {
+        [] => Arc::default(),
+        [one] => one.clone(),
+        _ => {
+            let (earlier, later) = diffs.split_at(diffs.len() / 2);
+            Arc::new(Arc::unwrap_or_clone(joined(earlier)).then(&joined(later)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let finality = Finality { safe: 5, finalized: 3, trails: false };
+        let marks = vec![Mark { number: 1, sequence: 9 }, Mark { number: 17, sequence: 90 }];
+        for clock_offset in [0, 7_000, -3] {
+            let note = Note { beside: Beside { finality, clock_offset }, marks: marks.clone() };
+            assert_eq!(Note::decode(&note.encode()).unwrap(), note);
+        }
+        assert!(Note::decode(b"").is_err());
+    }
+}

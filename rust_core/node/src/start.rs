@@ -1,0 +1,201 @@
+//! Where a chain goes on: what the store holds, and after it the rest of the journal.
+//!
+//! ```text
+//!   store at block N, applied up to append S     journal:  ... [S: ..., seal N | open N+1 ...] [S+1] ... [end]
+//!                                                                             ^ replay begins here
+//! ```
+//!
+//! The journal is the truth. A store that is ahead of it, because its end was cut off by a repair, goes back to the last
+//! block that the journal seals.
+
+use std::sync::Arc;
+
+use alloy_consensus::Header;
+use alloy_primitives::B256;
+use alloy_rlp::Decodable;
+use foreseal_journal::{Disk, Identity, Journal, Options, Record};
+use foreseal_state::State;
+use foreseal_store::{Head, Store};
+use foreseal_types::ChainSpec;
+
+use crate::{
+    Chain, NodeError, Settings, chain::Resumed, datadir::DataDir, outgoing::Note, replay::replay,
+    store_link::StoreLink,
+};
+
+/// Why store and journal do not make one chain.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    #[error(
+        "the store is empty, and the journal begins after block 1: bring back the store, or begin with an empty data directory"
+    )]
+    StoreGone,
+    #[error(
+        "the store ends with block {head}, and the journal has lost what follows: it begins with append {first}, not {sequence}"
+    )]
+    Gap { head: u64, sequence: u64, first: u64 },
+    #[error("the journal is empty, but the store holds {head} blocks: bring back the journal")]
+    JournalGone { head: u64 },
+    #[error(
+        "block {number} with hash {hash}, where the store ends, is not in append {sequence} of the journal"
+    )]
+    OtherJournal { number: u64, hash: B256, sequence: u64 },
+    #[error("the store's note does not decode")]
+    Note,
+}
+
+/// A chain that was replayed to its end, and what writes it.
+pub(crate) struct Started {
+    pub chain: Chain,
+    pub journal: Journal,
+    pub link: StoreLink,
+}
+
+/// Hash of the block that a genesis makes.
+pub(crate) fn genesis_hash(spec: &ChainSpec) -> B256 {
+    spec.genesis_header(State::from_genesis(spec.genesis()).root()).hash_slow()
+}
+
+/// Opens the journal and replays what the store does not have. `report` gets the number of records so far.
+pub(crate) fn start(
+    datadir: &DataDir,
+    spec: Arc<ChainSpec>,
+    settings: &Settings,
+    (store, disk): (Store, Arc<dyn Disk>),
+    report: &mut dyn FnMut(u64),
+) -> Result<Started, NodeError> {
+    let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
+    let options = Options { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
+    let (mut journal, recovery) = Journal::open(&datadir.journal(), disk, options)?;
+    let mut from = begin(&store, &journal)?;
+    let note = note(&store)?;
+    let mut link = StoreLink::start(store.clone(), &settings.store, &note)?;
+    let mut chain = open_chain(&store, spec, settings, &link, &note)?;
+    link.follow(&mut chain, 0)?;
+    let mut records = 0;
+    for append in journal.replay_from(from.sequence)? {
+        let append = append?;
+        let skipped = std::mem::take(&mut from.records);
+        for record in append.records.iter().skip(skipped) {
+            records += 1;
+            replay(&mut chain, records, record)?;
+        }
+        link.follow(&mut chain, append.sequence)?;
+        chain.settle();
+        report(records);
+    }
+    link.trim(&mut journal)?;
+    tracing::info!(records, head = chain.latest().number(), ?recovery, "journal replayed");
+    Ok(Started { chain, journal, link })
+}
+
+fn note(store: &Store) -> Result<Note, NodeError> {
+    let note = store.note()?;
+    if note.is_empty() {
+        return Ok(Note::default());
+    }
+    Ok(Note::decode(&note).map_err(|_| StartError::Note)?)
+}
+
+fn open_chain(
+    store: &Store,
+    spec: Arc<ChainSpec>,
+    settings: &Settings,
+    link: &StoreLink,
+    note: &Note,
+) -> Result<Chain, NodeError> {
+    let (history, depth, window) = (link.history()?, settings.finality, settings.store.recent);
+    let Some(head) = store.head()?.map(|head| head.number) else {
+        return Ok(Chain::with_history(spec, depth, history, window));
+    };
+    let record = store.reader()?.record(head)?;
+    let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();
+    let resumed = Resumed { head, total_difficulty, beside: note.beside };
+    Ok(Chain::resumed(spec, depth, history, window, resumed)?)
+}
+
+/// The append that replay begins with, and how many of its records the store has.
+struct From {
+    sequence: u64,
+    records: usize,
+}
+
+/// Finds where the store is in the journal, after taking back what the journal does not have.
+fn begin(store: &Store, journal: &Journal) -> Result<From, NodeError> {
+    let progress = store.progress()?;
+    let (sequence, first) = (progress.journal_sequence, journal.first_sequence());
+    let Some(head) = progress.head else {
+        return if first == 0 {
+            Ok(From { sequence: 0, records: 0 })
+        } else {
+            Err(StartError::StoreGone.into())
+        };
+    };
+    if first > sequence {
+        return Err(StartError::Gap { head: head.number, sequence, first }.into());
+    }
+    let Head { number, hash } = head;
+    if number == 0 && sequence == 0 {
+        return Ok(From { sequence, records: 0 });
+    }
+    if journal.next_sequence() <= sequence {
+        return go_back(store, journal, head);
+    }
+    let append = journal.replay_from(sequence)?.next().transpose()?;
+    let records = append.map(|append| append.records).unwrap_or_default();
+    match records.iter().rposition(|record| sealed_by(record) == Some((number, hash))) {
+        Some(at) => Ok(From { sequence, records: at + 1 }),
+        None => Err(StartError::OtherJournal { number, hash, sequence }.into()),
+    }
+}
+
+/// The store is ahead: the end of the journal was given up by a repair, and so is the end of the store.
+fn go_back(store: &Store, journal: &Journal, head: Head) -> Result<From, NodeError> {
+    let mut last = None;
+    let mut appends = 0_u64;
+    for append in journal.replay()? {
+        let append = append?;
+        appends += 1;
+        for (at, record) in append.records.iter().enumerate() {
+            if let Some(sealed) = sealed_by(record) {
+                last = Some((sealed, append.sequence, at + 1));
+            }
+        }
+    }
+    if appends == 0 {
+        return Err(StartError::JournalGone { head: head.number }.into());
+    }
+    let genesis = ((0, store.options().genesis), 0, 0);
+    let ((number, hash), sequence, records) = match last {
+        Some(found) => found,
+        None if journal.first_sequence() == 0 => genesis,
+        None => return Err(StartError::JournalGone { head: head.number }.into()),
+    };
+    if store.reader()?.block_hash(number)? != Some(hash) {
+        return Err(StartError::OtherJournal { number, hash, sequence }.into());
+    }
+    tracing::warn!(from = head.number, to = number, "the store goes back to where the journal ends");
+    let mut note = note(store)?;
+    note.beside.finality.unwound(number);
+    note.marks.retain(|mark| mark.number <= number);
+    store.unwind(number, sequence, &note.encode())?;
+    Ok(From { sequence, records })
+}
+
+/// Number and hash of the block that is the newest sealed one after this record, where it says so.
+fn sealed_by(record: &Record) -> Option<(u64, B256)> {
+    match record {
+        Record::Seal { number, hash } | Record::Unwind { number, hash } => Some((*number, *hash)),
+        Record::Import { block } => {
+            let mut bytes = block.as_ref();
+            alloy_rlp::Header::decode(&mut bytes).ok()?;
+            let header = Header::decode(&mut bytes).ok()?;
+            Some((header.number, header.hash_slow()))
+        }
+        Record::Open { .. }
+        | Record::Step(_)
+        | Record::Override { .. }
+        | Record::Clock { .. }
+        | Record::Finality { .. } => None,
+    }
+}

@@ -1,0 +1,218 @@
+//! The store and the thread that writes it, as the writer of the chain sees them.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use foreseal_journal::{Journal, JournalError};
+use foreseal_store::{Store, StoreError};
+
+use crate::{
+    Chain, History, StoreFailed, StoreSettings, StoreStatus,
+    backlog::{Backlog, Job},
+    marks::Marks,
+    outgoing::{Note, Outgoing, StoreJob, Write},
+    states::Unwinds,
+    stored::StoredHistory,
+};
+
+/// What one transaction of the store holds at most: all of it is in memory once more.
+const BATCH_BLOCKS: usize = 256;
+const BATCH_TRANSACTIONS: usize = 16_000;
+
+/// The store, its thread, and what is on the way to it. Dropping it leaves undone what was not begun, as a crash does; the
+/// journal has it all.
+#[derive(Debug)]
+pub(crate) struct StoreLink {
+    store: Store,
+    backlog: Arc<Backlog<StoreJob>>,
+    confirmed: Arc<Confirmed>,
+    unwinds: Arc<Unwinds>,
+    marks: Marks,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Number of the newest block in the store; one more, and 0 for none.
+#[derive(Debug, Default)]
+pub(crate) struct Confirmed(AtomicU64);
+
+impl Confirmed {
+    pub fn get(&self) -> Option<u64> {
+        self.0.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    fn set(&self, number: Option<u64>) {
+        self.0.store(number.map_or(0, |number| number.saturating_add(1)), Ordering::Release);
+    }
+}
+
+impl StoreLink {
+    /// Starts the thread. `note` is what the store holds.
+    pub fn start(store: Store, settings: &StoreSettings, note: &Note) -> Result<Self, StoreError> {
+        let confirmed = Arc::new(Confirmed::default());
+        confirmed.set(store.head()?.map(|head| head.number));
+        let backlog = Arc::new(Backlog::new(settings.backlog));
+        let unwinds = Arc::new(Unwinds::default());
+        let worker = Worker {
+            store: store.clone(),
+            backlog: backlog.clone(),
+            confirmed: confirmed.clone(),
+            unwinds: unwinds.clone(),
+        };
+        let started = std::thread::Builder::new().name("foreseal-store".to_owned()).spawn(|| worker.run());
+        let thread = started.map_err(|error| StoreError::Lmdb(error.to_string()))?;
+        let marks = Marks::new(note.marks.clone(), settings.retention);
+        Ok(Self { store, backlog, confirmed, unwinds, marks, thread: Some(thread) })
+    }
+
+    /// The store as a history of its present generation.
+    pub fn history(&self) -> Result<Arc<dyn History>, StoreError> {
+        let (reader, unwinds) = (self.store.reader()?, self.unwinds.clone());
+        Ok(Arc::new(StoredHistory::new(reader, self.confirmed.clone(), unwinds)))
+    }
+
+    /// Hands over what `chain` has for the store since the last call; the journal's append `sequence` holds it. Waits
+    /// while the store is far behind, and until blocks are taken back if the chain went back: what it shows from then on
+    /// is read from the generation after.
+    pub fn follow(&mut self, chain: &mut Chain, sequence: u64) -> Result<(), StoreFailed> {
+        let mut unwound = false;
+        for outgoing in chain.take_outgoing() {
+            match outgoing {
+                Outgoing::Sealed { block, changed, beside } => {
+                    self.marks.add(block.number(), sequence);
+                    let note = Note { beside, marks: self.marks.list() }.encode();
+                    self.backlog.add(StoreJob::Write(Box::new(Write { block, changed, sequence, note })))?;
+                }
+                Outgoing::Unwound { to, beside } => {
+                    self.marks.unwind(to);
+                    let note = Note { beside, marks: self.marks.list() }.encode();
+                    self.backlog.add(StoreJob::Unwind { to, sequence, note })?;
+                    unwound = true;
+                }
+            }
+        }
+        if unwound {
+            self.backlog.drained()?;
+            chain.read_from(self.history().map_err(|error| StoreFailed(error.to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Removes the journal's segments that neither store nor retention needs.
+    pub fn trim(&mut self, journal: &mut Journal) -> Result<(), JournalError> {
+        let Some(sequence) = self.confirmed.get().and_then(|confirmed| self.marks.passed(confirmed)) else {
+            return Ok(());
+        };
+        let removed = journal.remove_segments_before(sequence)?;
+        if removed > 0 {
+            tracing::debug!(removed, sequence, "journal segments removed");
+        }
+        Ok(())
+    }
+
+    /// `Err` once the store could not be written.
+    pub fn check(&self) -> Result<(), StoreFailed> {
+        self.backlog.check()
+    }
+
+    /// How much the builder should take, in thousandths.
+    pub fn share(&self) -> u32 {
+        self.backlog.share()
+    }
+
+    /// Waits until the store has everything.
+    pub fn drain(&self) -> Result<(), StoreFailed> {
+        self.backlog.drained()
+    }
+
+    /// What tells how far the store is.
+    pub fn gauge(&self) -> StoreGauge {
+        StoreGauge {
+            store: self.store.clone(),
+            backlog: self.backlog.clone(),
+            confirmed: self.confirmed.clone(),
+        }
+    }
+}
+
+impl Drop for StoreLink {
+    fn drop(&mut self) {
+        self.backlog.abandon();
+        if let Some(thread) = self.thread.take() {
+            // The thread catches its own panics, so joining cannot fail.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Where the store is, for the status.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreGauge {
+    store: Store,
+    backlog: Arc<Backlog<StoreJob>>,
+    confirmed: Arc<Confirmed>,
+}
+
+impl StoreGauge {
+    pub fn status(&self) -> StoreStatus {
+        StoreStatus {
+            head: self.confirmed.get(),
+            backlog: self.backlog.weight(),
+            share: self.backlog.share(),
+            failure: self.backlog.check().err().map(|failed| failed.to_string()),
+            bytes: self.store.stats().map_or(0, |stats| stats.map_used),
+        }
+    }
+}
+
+/// What runs on the thread.
+struct Worker {
+    store: Store,
+    backlog: Arc<Backlog<StoreJob>>,
+    confirmed: Arc<Confirmed>,
+    unwinds: Arc<Unwinds>,
+}
+
+impl Worker {
+    fn run(self) {
+        loop {
+            let jobs = self.backlog.take(BATCH_BLOCKS, BATCH_TRANSACTIONS);
+            if jobs.is_empty() {
+                return;
+            }
+            let weight = jobs.iter().map(Job::weight).sum();
+            let done = catch_unwind(AssertUnwindSafe(|| self.work(jobs)));
+            let done = done.unwrap_or_else(|_| Err("internal error in the store's thread".to_owned()));
+            if let Err(why) = done {
+                tracing::error!(why, "the store cannot be written");
+                self.backlog.fail(why);
+                return;
+            }
+            self.backlog.finish(weight);
+        }
+    }
+
+    fn work(&self, jobs: Vec<StoreJob>) -> Result<(), String> {
+        let mut writes = Vec::new();
+        for job in jobs {
+            match job {
+                StoreJob::Write(write) => writes.push(write.prepare().map_err(|error| error.to_string())?),
+                StoreJob::Unwind { to, sequence, note } => {
+                    let next = self.store.progress().map_err(|error| error.to_string())?.generation + 1;
+                    self.unwinds.add(next, to);
+                    self.store.unwind(to, sequence, &note).map_err(|error| error.to_string())?;
+                    self.confirmed.set(Some(to));
+                }
+            }
+        }
+        let Some(newest) = writes.last().map(|write| write.block.header.number) else { return Ok(()) };
+        self.store.write(&writes).map_err(|error| error.to_string())?;
+        self.confirmed.set(Some(newest));
+        Ok(())
+    }
+}

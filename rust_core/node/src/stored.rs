@@ -1,0 +1,105 @@
+//! The store as a history.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_state::{State, StateError, StateStore};
+use foreseal_store::{Reader, StoredStep};
+use foreseal_types::{LogFilter, LogPosition, LogSink};
+use imbl::Vector;
+
+use crate::{
+    Executed, History, Moment, Position, Step, Written,
+    states::{States, Unwinds},
+    store_link::Confirmed,
+};
+
+/// One generation of the store.
+#[derive(Debug)]
+pub(crate) struct StoredHistory {
+    reader: Reader,
+    states: Arc<States>,
+    confirmed: Arc<Confirmed>,
+}
+
+impl StoredHistory {
+    pub fn new(reader: Reader, confirmed: Arc<Confirmed>, unwinds: Arc<Unwinds>) -> Self {
+        let states = Arc::new(States::new(reader.clone(), unwinds));
+        Self { reader, states, confirmed }
+    }
+
+    fn state(&self, number: u64, root: B256) -> State {
+        State::stored(self.states.clone(), number, root)
+    }
+}
+
+impl History for StoredHistory {
+    fn confirmed(&self) -> Option<u64> {
+        self.confirmed.get()
+    }
+
+    fn states(&self) -> Option<Arc<dyn StateStore>> {
+        Some(self.states.clone())
+    }
+
+    fn block(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+        let Some(block) = self.reader.block(number)? else { return Ok(None) };
+        let stored = self.reader.steps(number)?.unwrap_or_default();
+        let written = stored.iter().enumerate().filter_map(|(index, step)| written(index, step)).collect();
+        let state = self.state(number, block.header.state_root);
+        let steps: Vector<Arc<Step>> = stored.into_iter().map(|one| Arc::new(step(one))).collect();
+        Ok(Some(Arc::new(Executed { block, state, steps, written })))
+    }
+
+    fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
+        let moment = self.reader.record(number)?.map(|(hash, record)| {
+            let state = self.state(number, record.header.state_root);
+            Moment::stored(record.header, hash, state)
+        });
+        Ok(moment)
+    }
+
+    fn hash(&self, number: u64) -> Result<Option<B256>, StateError> {
+        Ok(self.reader.block_hash(number)?)
+    }
+
+    fn step(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        if let Some(number) = self.reader.number_of(hash)? {
+            return Ok(Some(Position { number, index: 0 }));
+        }
+        Ok(self.reader.step_place(hash)?.map(position))
+    }
+
+    fn search_logs(
+        &self,
+        filter: &LogFilter,
+        from: LogPosition,
+        last: u64,
+        sink: &mut dyn LogSink,
+    ) -> Result<LogPosition, StateError> {
+        Ok(self.reader.search_logs(filter, from, last, sink)?)
+    }
+
+    fn transaction(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+        Ok(self.reader.place_of(hash)?.map(position))
+    }
+}
+
+fn position((number, index): (u64, u32)) -> Position {
+    Position { number, index: usize::try_from(index).expect("a usize has 32 bits at least") }
+}
+
+fn step(stored: StoredStep) -> Step {
+    Step {
+        header: stored.header,
+        hash: stored.hash,
+        transactions: usize::try_from(stored.transactions).expect("a usize has 32 bits at least"),
+        transactions_length: usize::try_from(stored.transactions_length).unwrap_or(usize::MAX),
+        state: None,
+    }
+}
+
+fn written(index: usize, step: &StoredStep) -> Option<Written> {
+    let transactions = usize::try_from(step.transactions).ok()?;
+    step.written.clone().map(|diff| Written { step: index, transactions, diff })
+}
