@@ -8,6 +8,7 @@ mod log_search;
 mod meta;
 mod nodes;
 mod open;
+mod open_here;
 mod options;
 mod pieces;
 mod puts;

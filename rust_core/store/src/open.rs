@@ -14,7 +14,7 @@ use crate::{
     tail,
 };
 
-const DATA_FILE: &str = "data.mdb";
+pub(crate) const DATA_FILE: &str = "data.mdb";
 /// Tables that LMDB makes room for; more than there are costs nothing.
 const MAX_TABLES: u32 = 64;
 

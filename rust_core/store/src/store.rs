@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use alloy_primitives::Bytes;
@@ -22,10 +22,10 @@ use crate::{
 /// An open store. A clone is a handle of the same.
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     env: Env<WithoutTls>,
     tables: Tables,
     options: Options,
@@ -34,14 +34,15 @@ struct Shared {
 }
 
 impl Store {
-    /// Opens the store in the folder `path`, or makes it there.
-    ///
-    /// # Errors
-    /// Whatever is not the store that `options` asks for is refused and left as it is.
-    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
-        let path = path.as_ref().to_owned();
-        let (env, tables) = open(&path, &options)?;
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes: Codes::default() }) })
+    /// Opens the files, which this process does not have open.
+    pub(crate) fn open_new(path: &Path, options: Options) -> Result<Self, StoreError> {
+        let (env, tables) = open(path, &options)?;
+        let (path, codes) = (path.to_owned(), Codes::default());
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes }) })
+    }
+
+    pub(crate) fn downgrade(&self) -> Weak<Shared> {
+        Arc::downgrade(&self.shared)
     }
 
     /// How far the store has come.

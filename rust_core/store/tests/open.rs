@@ -132,13 +132,31 @@ fn a_file_that_lost_its_end_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn one_process_opens_a_store_once() {
+fn one_process_opens_a_store_once_and_shares_it() {
     let (folder, options, chain) = filled();
     let store = Store::open(folder.path(), options).unwrap();
+    let other = Options { proof_window: 5, ..options };
+    let error = Store::open(folder.path(), other).unwrap_err();
+    assert_eq!(error, StoreError::InUse { path: folder.path().to_owned() });
+    let reader = store.reader().unwrap();
+    let again = Store::open(folder.path(), options).unwrap();
+    drop(store);
+    again.unwind(9, 0, &[]).unwrap();
+    assert_eq!(reader.block_hash(9), Err(StoreError::ViewGone));
+    assert_eq!(again.head().unwrap().unwrap().hash, chain[9].hash());
+    drop((again, reader));
+    assert!(Store::open(folder.path(), other).is_ok());
+}
+
+#[test]
+fn a_store_that_was_removed_is_not_shared_with_the_one_in_its_place() {
+    let (folder, options, _) = filled();
+    let removed = Store::open(folder.path(), options).unwrap();
+    fs::remove_file(folder.path().join("data.mdb")).unwrap();
     let error = Store::open(folder.path(), options).unwrap_err();
     assert_eq!(error, StoreError::InUse { path: folder.path().to_owned() });
-    drop(store);
-    assert_whole(folder.path(), options, &chain);
+    drop(removed);
+    assert_eq!(Store::open(folder.path(), options).unwrap().head(), Ok(None));
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! The stores that this process has open. LMDB maps a file once per process; a store that somebody still reads is
+//! therefore shared with whoever opens it next, not opened again.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::Weak,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use crate::{Options, Store, StoreError, store::Shared};
+
+/// How long one that is just being closed by another thread is waited for.
+const CLOSING: Duration = Duration::from_secs(5);
+
+static STORES: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
+
+impl Store {
+    /// Opens the store in the folder `path`, or makes it there. One that this process has open already is shared if it was
+    /// opened with the same options: who may write it is for the caller to see.
+    ///
+    /// # Errors
+    /// Whatever is not the store that `options` asks for is refused and left as it is.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let mut stores = STORES.lock();
+        stores.retain(|(_, store)| store.strong_count() > 0);
+        let place = fs::canonicalize(path).ok();
+        let known = stores.iter().find(|(known, _)| Some(known) == place.as_ref());
+        if let Some(shared) = known.and_then(|(_, store)| store.upgrade()) {
+            let store = Self { shared };
+            return if store.is_file_of(path) && *store.options() == options {
+                Ok(store)
+            } else {
+                Err(StoreError::InUse { path: path.to_owned() })
+            };
+        }
+        if let Some(closing) = place.and_then(heed::env_closing_event) {
+            closing.wait_timeout(CLOSING);
+        }
+        let store = Self::open_new(path, options)?;
+        let place = fs::canonicalize(path).map_err(StoreError::io("read", path))?;
+        stores.push((place, store.downgrade()));
+        Ok(store)
+    }
+
+    /// Whether it is the file that is in the folder now, not one that was removed.
+    fn is_file_of(&self, path: &Path) -> bool {
+        let own = self.env().try_clone_inner_file().ok().and_then(|file| file.metadata().ok());
+        let there = fs::metadata(path.join(crate::open::DATA_FILE)).ok();
+        let name = |file: fs::Metadata| (file.dev(), file.ino());
+        own.is_some() && own.map(name) == there.map(name)
+    }
+}
