@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Changes, Clock, ControlError, NodeError, Now, Phase, Producer, Randomness, Sequencer, Settings, Status,
-    SubmitError, View, control::Control, datadir::DataDir, shared::Shared, writer::Writer,
+    StoreFailed, SubmitError, View, control::Control, datadir::DataDir, shared::Shared, writer::Writer,
 };
 
 /// What a node takes from the world around it.
@@ -88,6 +88,16 @@ impl Node {
             Some(surroundings) => self.writer().begin(surroundings),
             None => Ok(None),
         }
+    }
+
+    /// Waits until the store has every block that is sealed by now.
+    pub fn drain(&self) -> Result<(), StoreFailed> {
+        self.control.drain()
+    }
+
+    /// The store that it keeps.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Saves the pool for the next start, as a clean stop of a started node does by itself.
