@@ -144,6 +144,10 @@ impl Control {
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut sequencer))).unwrap_or_else(|_| {
             Err(ControlError::Failed(ProductionError::Halted("internal error in the writer".to_owned())))
         });
+        let done = match done {
+            Err(error) if sequencer.is_broken() => Err(ControlError::Failed(error.into_production())),
+            done => done,
+        };
         if let Err(ControlError::Failed(error)) = &done {
             sequencer.halted = Some(error.to_string());
             shared.set_phase(Phase::Failed(error.to_string()));

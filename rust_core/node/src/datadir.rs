@@ -13,6 +13,8 @@ use foreseal_types::{ChainSpec, parse_genesis};
 
 use crate::{NodeError, STEP_WINDOW, StoreSettings, start::genesis_hash};
 
+const GENESIS: &str = "genesis.json";
+
 /// What the last run left of its pool.
 pub enum SavedPool {
     /// There was no last run.
@@ -61,13 +63,8 @@ impl DataDir {
     /// The rules of the genesis given, which must be the one stored, if there is one; it is stored at first use, once
     /// it is known that there can be such a chain.
     pub fn spec(&self, given: Option<&Genesis>) -> Result<ChainSpec, NodeError> {
-        let path = self.path.join("genesis.json");
-        let stored = match fs::read_to_string(&path) {
-            Ok(text) => Some(parse_genesis(&text)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(NodeError::io("read", &path, &error)),
-        };
-        match (stored, given) {
+        let path = self.path.join(GENESIS);
+        match (stored_genesis(&self.path)?, given) {
             (Some(stored), None) => Ok(ChainSpec::new(stored)?),
             (Some(stored), Some(given)) if same(&stored, given)? => Ok(ChainSpec::new(stored)?),
             (Some(_), Some(_)) => Err(NodeError::OtherGenesis { datadir: self.path.clone() }),
@@ -111,6 +108,20 @@ impl DataDir {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// The rules of the chain that a data directory was made for; `None` if it holds none. Takes no lock.
+pub(crate) fn stored_spec(datadir: &Path) -> Result<Option<ChainSpec>, NodeError> {
+    Ok(stored_genesis(datadir)?.map(ChainSpec::new).transpose()?)
+}
+
+fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, NodeError> {
+    let path = datadir.join(GENESIS);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(parse_genesis(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(NodeError::io("read", &path, &error)),
     }
 }
 

@@ -97,7 +97,7 @@ impl Sequencer {
         let opening = self.opening(slot.timestamp);
         let mut draft = Draft::of(&self.chain);
         draft.open(&opening)?;
-        if let Err(error) = self.append(&draft) {
+        if let Err(error) = self.append(&draft.records) {
             // Nothing of that block is shown; reads of what is sealed go on over an empty one that promises nothing.
             let idle = Opening { mix_hash: B256::ZERO, ..opening };
             self.publish(self.chain.idle_view(&idle)?);
@@ -191,7 +191,7 @@ impl Sequencer {
         {
             self.publish(view);
         }
-        self.append(&draft)?;
+        self.append(&draft.records)?;
         self.adopt(draft.chain)?;
         self.slot = slot.into();
         let view = Arc::new(self.view()?);
@@ -206,7 +206,7 @@ impl Sequencer {
 
     /// As [`Self::commit`], but the pool becomes what it was when `pool` was taken.
     pub(crate) fn restore(&mut self, draft: Draft, pool: &PoolSnapshot) -> Result<(), ProductionError> {
-        self.append(&draft)?;
+        self.append(&draft.records)?;
         self.adopt(draft.chain)?;
         self.shared.pool.reset(pool);
         self.publish(self.view()?);
@@ -214,9 +214,9 @@ impl Sequencer {
         Ok(())
     }
 
-    fn append(&mut self, draft: &Draft) -> Result<(), ProductionError> {
-        if !draft.records.is_empty() {
-            self.journal.append(&draft.records)?;
+    pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), ProductionError> {
+        if !records.is_empty() {
+            self.journal.append(records)?;
         }
         Ok(())
     }
@@ -229,8 +229,13 @@ impl Sequencer {
         }
     }
 
+    /// Whether blocks are to be built and none is: what broke off cannot be gone on with.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.slot.is_some() && self.chain.open_block().is_none()
+    }
+
     /// Takes over a chain whose records were just appended, and lets the store follow it.
-    fn adopt(&mut self, chain: Chain) -> Result<(), ProductionError> {
+    pub(crate) fn adopt(&mut self, chain: Chain) -> Result<(), ProductionError> {
         self.chain = chain;
         let sequence = self.journal.next_sequence().saturating_sub(1);
         self.link.follow(&mut self.chain, sequence)?;

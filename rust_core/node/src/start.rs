@@ -79,6 +79,10 @@ pub(crate) fn start(
         for record in append.records.iter().skip(skipped) {
             records += 1;
             replay(&mut chain, records, record)?;
+            if matches!(record, Record::Unwind { .. }) {
+                // What is built there may need nodes that the store no longer has, and makes again.
+                link.follow(&mut chain, append.sequence)?;
+            }
         }
         link.follow(&mut chain, append.sequence)?;
         chain.settle();

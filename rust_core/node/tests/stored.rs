@@ -4,16 +4,28 @@
 
 mod support;
 
+use std::{ops::ControlFlow, sync::Arc};
+
+use alloy_primitives::B256;
+use foreseal_journal::RealDisk;
+use foreseal_node::{BlockId, Development, ResolveError, Sequencer, Settings, View};
+use foreseal_state::StateError;
 use foreseal_testkit::{Kinds, Wallet, Workload};
-use support::Bench;
+use support::{Bench, balance, settings, start};
 
 /// Waits until the store has everything, and compares all of it with what follows from it.
 fn assert_whole(bench: &Bench) {
     bench.node.drain().unwrap();
     let view = bench.view();
-    let verified = bench.node.store().verify(&mut |_| {}).unwrap();
+    let verified = bench.node.store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(verified.faults, []);
     assert_eq!(verified.head.unwrap().hash, view.latest().block.hash);
+}
+
+/// Of the sealed blocks and of the one being built. No steps: those before an unwind so far back cannot be made again.
+fn hashes(view: &View) -> Vec<B256> {
+    let sealed = (0..=view.latest().number()).map(|number| view.sealed(number).unwrap().unwrap().block.hash);
+    sealed.chain([view.pending().block.hash]).collect()
 }
 
 /// What is read from the store again while the chain goes on fits the roots, and so does all that is written.
@@ -32,5 +44,42 @@ fn a_chain_that_goes_on_keeps_a_whole_store() {
         }
         bench.seal();
     }
+    assert_whole(&bench);
+}
+
+/// Beyond the proof window the store makes the nodes of then again, and the chain goes on from there.
+#[test]
+fn a_chain_goes_back_beyond_the_proof_window() {
+    let (datadir, wallets, mut bench) = start();
+    let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 7);
+    for _ in 0..40 {
+        bench.node.submit(&workload.next_transaction()).unwrap();
+        bench.tick();
+    }
+    let early = bench.view().latest().number();
+    let snapshot = bench.node.control(Sequencer::snapshot).unwrap();
+    let then = hashes(&bench.view());
+    bench.node.control(|writer| writer.write(&balance(5))).unwrap();
+    bench.node.control(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.submit(&workload.next_transaction()).unwrap();
+    bench.tick();
+    let old = bench.view();
+    assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
+    assert_eq!(hashes(&bench.view()), then);
+    let gone = old.resolve(BlockId::Number(early + 1)).err();
+    assert_eq!(gone, Some(ResolveError::Read(StateError::ViewGone)));
+    assert_whole(&bench);
+
+    bench.node.control(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.control(|writer| writer.unwind(early)).unwrap();
+    assert_eq!(bench.view().latest().number(), early);
+    assert!(!bench.view().pending().block.transactions.is_empty(), "what was undone is built again");
+    drop(old);
+    let (then, clock) = (hashes(&bench.view()), bench.clock.clone());
+    drop(bench);
+    let settings =
+        Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
+    let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    assert_eq!(hashes(&bench.view()), then);
     assert_whole(&bench);
 }

@@ -143,6 +143,7 @@ fn store_kind(error: &StoreError) -> &'static str {
         | StoreError::MapFull { .. }
         | StoreError::TooManyReaders { .. }
         | StoreError::OutOfOrder { .. }
+        | StoreError::Interrupted
         | StoreError::ViewGone
         | StoreError::OutsideProofWindow { .. }
         | StoreError::Lmdb(_) => "io",

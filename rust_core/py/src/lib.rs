@@ -12,6 +12,7 @@ mod log;
 mod node;
 mod settings;
 mod stepped;
+mod store;
 mod vectors;
 mod waits;
 mod workers;
@@ -37,6 +38,8 @@ mod _core {
     use crate::node::{PyNode, PyView};
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
+    #[pymodule_export]
+    use crate::store::{db_stats, db_verify};
     #[pymodule_export]
     use crate::vectors::{blocktest, statetest};
 }

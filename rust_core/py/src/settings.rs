@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_node::{Development, Production, Settings};
+use foreseal_node::{Development, Production, Recent, Settings, StoreSettings};
 use foreseal_rpc::Limits;
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use serde::Deserialize;
@@ -53,6 +53,8 @@ pub struct PySettings {
     #[serde(default)]
     development: bool,
     #[serde(default)]
+    store: PyStore,
+    #[serde(default)]
     limits: PyLimits,
     /// Core threads, for calls too long for the event loop.
     #[serde(default = "threads")]
@@ -82,6 +84,22 @@ enum ChainSource {
         balance: U256,
         gas_limit: Option<u64>,
     },
+}
+
+/// How the store is kept; see `foreseal_node::StoreSettings`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PyStore {
+    /// Bytes.
+    map: Option<usize>,
+    /// Blocks.
+    proofs: Option<u64>,
+    /// Blocks.
+    recent: Option<usize>,
+    /// Transactions.
+    backlog: Option<usize>,
+    /// Blocks.
+    retention: Option<u64>,
 }
 
 /// Limits of single requests; see `foreseal_rpc::Limits`.
@@ -147,9 +165,21 @@ impl PySettings {
             genesis,
             production: self.production()?,
             produce: self.produce,
+            store: self.store(),
             development: self.development.then(Development::default),
             ..Settings::new(self.datadir.clone())
         })
+    }
+
+    fn store(&self) -> StoreSettings {
+        let default = StoreSettings::default();
+        StoreSettings {
+            map_size: self.store.map.unwrap_or(default.map_size),
+            proofs: self.store.proofs.unwrap_or(default.proofs),
+            recent: Recent { blocks: self.store.recent.unwrap_or(default.recent.blocks), ..default.recent },
+            backlog: self.store.backlog.unwrap_or(default.backlog),
+            retention: self.store.retention.unwrap_or(default.retention),
+        }
     }
 
     fn production(&self) -> Result<Production, SettingsError> {

@@ -47,6 +47,8 @@ pub enum StoreError {
     Damaged { table: &'static str, key: Vec<u8>, why: &'static str },
     #[error("store: block {number} cannot be written: {why}")]
     OutOfOrder { number: u64, why: &'static str },
+    #[error("store: the verification was broken off")]
+    Interrupted,
     /// Blocks were unwound since the view was made: its answers would be a mixture.
     #[error("view no longer available")]
     ViewGone,

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+
 use std::{collections::BTreeMap, path::Path, slice::from_ref, sync::Arc};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -275,7 +277,7 @@ proptest! {
             }
             model.assert_stored(&store);
         }
-        prop_assert_eq!(store.verify(&mut |_| {}).unwrap().faults, vec![]);
+        prop_assert_eq!(store.verify(&mut |_| ControlFlow::Continue(())).unwrap().faults, vec![]);
         let proofs_from = store.progress().unwrap().proofs_from;
         drop(store);
         assert_same_as_straight(folder.path(), &model, proofs_from);

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+
 use std::{path::Path, sync::Arc};
 
 use alloy_primitives::{Address, U256};
@@ -28,7 +30,7 @@ fn filled(seed: u64) -> (TempDir, Options, Vec<Made>) {
 
 fn verify(folder: &Path, options: Options) -> Verified {
     let store = Store::open(folder, options).unwrap();
-    store.verify(&mut |_| {}).unwrap()
+    store.verify(&mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Calls every read there is; what they answer does not matter here.
@@ -75,6 +77,7 @@ fn a_sound_store_is_clean() {
         .verify(&mut |step| {
             assert!(step.done <= step.of);
             parts.push(step.part);
+            ControlFlow::Continue(())
         })
         .unwrap();
     assert_eq!(verified.faults, []);
@@ -90,7 +93,7 @@ fn a_sound_store_is_clean() {
     }
     let empty = tempdir().unwrap();
     let store = Store::open(empty.path(), options).unwrap();
-    assert_eq!(store.verify(&mut |_| {}).unwrap(), Verified::default());
+    assert_eq!(store.verify(&mut |_| ControlFlow::Continue(())).unwrap(), Verified::default());
 }
 
 /// What is done to an entry.
@@ -203,6 +206,19 @@ fn strays_are_named() {
 
 /// Verification runs while blocks are written; what it looks at stays what it was.
 #[test]
+fn a_verification_can_be_broken_off() {
+    let (folder, options, _) = filled(1);
+    let store = Store::open(folder.path(), options).unwrap();
+    for stop in [Part::Blocks, Part::Versions, Part::StateRoot, Part::Nodes, Part::Logs] {
+        let ended = store.verify(&mut |step| match step.part == stop {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        assert_eq!(ended, Err(StoreError::Interrupted), "{stop:?}");
+    }
+}
+
+#[test]
 fn a_node_may_write_meanwhile() {
     let mut maker = Maker::new(4, Size::SMALL);
     let genesis = maker.genesis();
@@ -218,6 +234,7 @@ fn a_node_may_write_meanwhile() {
         if let Some(made) = rest.next() {
             store.write(std::slice::from_ref(&made.sealed)).unwrap();
         }
+        ControlFlow::Continue(())
     });
     assert_eq!(verified.unwrap().faults, []);
     assert!(rest.len() < 10);

@@ -68,7 +68,7 @@ impl Sequencer {
         let wall = i64::try_from(self.shared.clock.now().unix.as_millis()).unwrap_or(i64::MAX);
         let mut draft = Draft::of(&self.chain);
         if !self.is_at(&snapshot) {
-            draft.unwind(latest)?;
+            draft = self.back_to(latest)?;
             for step in &snapshot.steps {
                 draft.repeat(step)?;
             }

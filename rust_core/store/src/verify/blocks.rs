@@ -40,7 +40,7 @@ impl Verifier<'_> {
                 sums = after;
                 number += 1;
                 if number % REPORTED == 0 || number > self.head {
-                    self.done(Part::Blocks, number, self.head + 1);
+                    self.done(Part::Blocks, number, self.head + 1)?;
                 }
             }
             // A node may have written blocks meanwhile; the counts are those of one moment.

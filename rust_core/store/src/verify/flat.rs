@@ -108,7 +108,7 @@ impl Verifier<'_> {
             Ok(())
         };
         self.walk(&table, PORTION, each, |verifier, done, of| {
-            verifier.done(Part::StateRoot, pass.number * of + done, pass.of * of);
+            verifier.done(Part::StateRoot, pass.number * of + done, pass.of * of)
         })?;
         accounts.sort_unstable_by_key(|found| found.leaf.hash);
         for found in &mut accounts {

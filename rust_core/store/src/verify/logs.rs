@@ -35,7 +35,7 @@ impl Verifier<'_> {
                 Err(LogIndexError::Lmdb(error)) => return Err(error.into()),
                 Err(error) => self.fault(fault(&tables.log_index, &[], error.to_string())),
             }
-            self.done(Part::Logs, first.saturating_add(index.portion()).min(of), of);
+            self.done(Part::Logs, first.saturating_add(index.portion()).min(of), of)?;
             if let Some(entries) = end {
                 if entries != accounted {
                     let why = format!("it has {entries} chunks, the logs account for {accounted}");

@@ -19,6 +19,8 @@ mod node;
 mod nodes;
 mod versions;
 
+use std::ops::ControlFlow;
+
 use crate::{Head, Reader, Store, StoreError, snapshot::Snapshot, table::Table};
 
 /// Faults that are listed; more are counted.
@@ -85,15 +87,18 @@ struct Verifier<'r> {
     reader: Reader,
     head: u64,
     verified: Verified,
-    report: &'r mut dyn FnMut(Verifying),
+    report: &'r mut dyn FnMut(Verifying) -> ControlFlow<()>,
 }
 
 impl Store {
-    /// Compares what is stored with what follows from it. Damage is reported, not an error.
+    /// Compares what is stored with what follows from it. Damage is reported, not an error. `report` may break it off.
     ///
     /// # Errors
-    /// When the store cannot be read at all, or blocks were unwound meanwhile.
-    pub fn verify(&self, report: &mut dyn FnMut(Verifying)) -> Result<Verified, StoreError> {
+    /// When the store cannot be read at all, or blocks were unwound meanwhile; [`StoreError::Interrupted`].
+    pub fn verify(
+        &self,
+        report: &mut dyn FnMut(Verifying) -> ControlFlow<()>,
+    ) -> Result<Verified, StoreError> {
         let reader = self.reader()?;
         let Some(head) = reader.progress()?.head else { return Ok(Verified::default()) };
         let verified = Verified { head: Some(head), ..Verified::default() };
@@ -134,7 +139,7 @@ impl Verifier<'_> {
         table: &Table,
         portion: usize,
         mut each: impl FnMut(&Snapshot<'_>, &[u8], &[u8], &mut Vec<Fault>) -> Result<(), StoreError>,
-        mut done: impl FnMut(&mut Self, u64, u64),
+        mut done: impl FnMut(&mut Self, u64, u64) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (mut seen, mut next) = (0, Some(Vec::new()));
         while let Some(from) = next {
@@ -153,14 +158,17 @@ impl Verifier<'_> {
                 Ok((faults, table.stat(snapshot.txn)?.entries as u64, after))
             })?;
             self.faults(faults);
-            done(self, seen, of);
+            done(self, seen, of)?;
             next = after;
         }
         Ok(())
     }
 
-    fn done(&mut self, part: Part, done: u64, of: u64) {
-        (self.report)(Verifying { part, done, of: of.max(done) });
+    fn done(&mut self, part: Part, done: u64, of: u64) -> Result<(), StoreError> {
+        match (self.report)(Verifying { part, done, of: of.max(done) }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(StoreError::Interrupted),
+        }
     }
 }
 

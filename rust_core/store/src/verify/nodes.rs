@@ -38,7 +38,7 @@ impl Verifier<'_> {
                 self.faults(portion.faults);
                 done += portion.done;
                 self.verified.nodes += portion.done;
-                self.done(Part::Nodes, done, of);
+                self.done(Part::Nodes, done, of)?;
                 next = portion.next;
             }
         }

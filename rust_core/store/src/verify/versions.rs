@@ -96,7 +96,7 @@ impl Verifier<'_> {
             }
             Ok(())
         };
-        self.walk(table, PORTION, each, |_, _, _| {})
+        self.walk(table, PORTION, each, |_, _, _| Ok(()))
     }
 
     fn codes(&mut self) -> Result<(), StoreError> {
@@ -108,7 +108,7 @@ impl Verifier<'_> {
             Ok(())
         };
         // A code is up to a hundred times as long as another value.
-        self.walk(&table, PORTION / 100, each, |_, _, _| {})
+        self.walk(&table, PORTION / 100, each, |_, _, _| Ok(()))
     }
 }
 

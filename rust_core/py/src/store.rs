@@ -1,0 +1,180 @@
+//! Looking at the store of a data directory.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use foreseal_node::{StoreSettings, open_store_to_read};
+use foreseal_store::{Fault, Head, Part, SCHEMA, Stats, Store, TableStats, Verified, Verifying};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Serialize;
+
+use crate::errors::CoreError;
+
+/// Time between two looks at Python: for its progress and its signals.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+fn open(dir: &std::path::Path, map_size: Option<usize>) -> Result<Store, CoreError> {
+    let default = StoreSettings::default();
+    let settings = StoreSettings { map_size: map_size.unwrap_or(default.map_size), ..default };
+    Ok(open_store_to_read(dir, &settings)?)
+}
+
+#[derive(Serialize)]
+struct PyHead {
+    number: u64,
+    hash: String,
+}
+
+impl From<Head> for PyHead {
+    fn from(head: Head) -> Self {
+        Self { number: head.number, hash: head.hash.to_string() }
+    }
+}
+
+#[derive(Serialize)]
+struct PyTable {
+    name: &'static str,
+    entries: u64,
+    pages: u64,
+    bytes: u64,
+    depth: u32,
+}
+
+impl From<TableStats> for PyTable {
+    fn from(table: TableStats) -> Self {
+        let TableStats { name, entries, pages, bytes, depth } = table;
+        Self { name, entries, pages, bytes, depth }
+    }
+}
+
+#[derive(Serialize)]
+struct PyStats {
+    schema: u32,
+    chain_id: u64,
+    genesis: String,
+    head: Option<PyHead>,
+    journal_sequence: u64,
+    generation: u64,
+    logs: u64,
+    proofs_from: u64,
+    steps_from: u64,
+    used: u64,
+    file: u64,
+    limit: u64,
+    tables: Vec<PyTable>,
+}
+
+/// What the store of the data directory `dir` holds. JSON: `schema`, `chain_id`, `genesis`; `head` (number and hash, null before
+/// genesis is stored); `journal_sequence`, `generation`, `logs`, `proofs_from`, `steps_from`; `used`, `file` and `limit` in
+/// bytes; `tables` (name, entries, pages, bytes, depth). `map_size` is the greatest size of the store in bytes.
+///
+/// A node may run on `dir` meanwhile. Raises NodeError: kind "store" if there is none or it is not one that this version
+/// reads, "genesis" if it is of another chain, "corrupt" if it is damaged, "io" if it cannot be read.
+#[pyfunction]
+#[pyo3(signature = (dir, map_size = None))]
+pub fn db_stats(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyResult<Bound<'_, PyBytes>> {
+    let json = py.detach(|| -> Result<_, CoreError> {
+        let store = open(&dir, map_size)?;
+        let Stats { progress, tables, map_used, map_size, file_size, readers: _ } =
+            store.stats().map_err(foreseal_node::NodeError::from)?;
+        let stats = PyStats {
+            schema: SCHEMA,
+            chain_id: store.options().chain_id,
+            genesis: store.options().genesis.to_string(),
+            head: progress.head.map(PyHead::from),
+            journal_sequence: progress.journal_sequence,
+            generation: progress.generation,
+            logs: progress.logs,
+            proofs_from: progress.proofs_from,
+            steps_from: progress.steps_from,
+            used: map_used,
+            file: file_size,
+            limit: map_size,
+            tables: tables.into_iter().map(PyTable::from).collect(),
+        };
+        Ok(serde_json::to_vec(&stats)?)
+    })?;
+    Ok(PyBytes::new(py, &json))
+}
+
+#[derive(Serialize)]
+struct PyFault {
+    table: &'static str,
+    key: String,
+    why: String,
+}
+
+impl From<Fault> for PyFault {
+    fn from(fault: Fault) -> Self {
+        let Fault { table, key, why } = fault;
+        Self { table, key: alloy_primitives::hex::encode_prefixed(key), why }
+    }
+}
+
+#[derive(Serialize)]
+struct PyVerified {
+    head: Option<PyHead>,
+    faults: Vec<PyFault>,
+    fault_count: u64,
+    transactions: u64,
+    logs: u64,
+    accounts: u64,
+    slots: u64,
+    nodes: u64,
+}
+
+impl From<Verified> for PyVerified {
+    fn from(verified: Verified) -> Self {
+        let Verified { head, faults, fault_count, transactions, logs, accounts, slots, nodes } = verified;
+        let (head, faults) = (head.map(PyHead::from), faults.into_iter().map(PyFault::from).collect());
+        Self { head, faults, fault_count, transactions, logs, accounts, slots, nodes }
+    }
+}
+
+fn name(part: Part) -> &'static str {
+    match part {
+        Part::Blocks => "blocks",
+        Part::Versions => "versions",
+        Part::StateRoot => "state root",
+        Part::Nodes => "trie nodes",
+        Part::Logs => "log index",
+    }
+}
+
+/// Computes again what follows from what is stored in the data directory `dir`, and compares. JSON: `head`; `faults`, the first
+/// thousand (table, key, why), and `fault_count`, all of them; how many `transactions`, `logs`, `accounts`, `slots` and trie
+/// `nodes` there are. `progress` is called as progress(part, done, of), when a part begins and about ten times a second.
+///
+/// A node may run on `dir` meanwhile. Raises NodeError as `db_stats` does, and kind "io" if blocks were taken back under it.
+/// What `progress` raises, and Ctrl-C, ends it.
+#[pyfunction]
+#[pyo3(signature = (dir, progress, map_size = None))]
+pub fn db_verify<'py>(
+    py: Python<'py>,
+    dir: PathBuf,
+    progress: Bound<'py, PyAny>,
+    map_size: Option<usize>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let progress = progress.unbind();
+    let mut ended: PyResult<()> = Ok(());
+    let result = py.detach(|| -> Result<_, CoreError> {
+        let store = open(&dir, map_size)?;
+        let mut looked: Option<(Part, Instant)> = None;
+        let verified = store.verify(&mut |Verifying { part, done, of }| {
+            if looked.is_some_and(|(before, at)| before == part && at.elapsed() < LOOK_EVERY) {
+                return true;
+            }
+            looked = Some((part, Instant::now()));
+            ended = Python::attach(|py| {
+                progress.call1(py, (name(part), done, of))?;
+                py.check_signals()
+            });
+            ended.is_ok()
+        });
+        let verified = PyVerified::from(verified.map_err(foreseal_node::NodeError::from)?);
+        Ok(serde_json::to_vec(&verified)?)
+    });
+    ended?;
+    Ok(PyBytes::new(py, &result?))
+}
