@@ -1,6 +1,7 @@
 //! Looking at the store of a data directory.
 
-use std::path::PathBuf;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use foreseal_node::{StoreSettings, open_store_to_read};
@@ -14,7 +15,7 @@ use crate::errors::CoreError;
 /// Time between two looks at Python: for its progress and its signals.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-fn open(dir: &std::path::Path, map_size: Option<usize>) -> Result<Store, CoreError> {
+fn open(dir: &Path, map_size: Option<usize>) -> Result<Store, CoreError> {
     let default = StoreSettings::default();
     let settings = StoreSettings { map_size: map_size.unwrap_or(default.map_size), ..default };
     Ok(open_store_to_read(dir, &settings)?)
@@ -163,14 +164,14 @@ pub fn db_verify<'py>(
         let mut looked: Option<(Part, Instant)> = None;
         let verified = store.verify(&mut |Verifying { part, done, of }| {
             if looked.is_some_and(|(before, at)| before == part && at.elapsed() < LOOK_EVERY) {
-                return true;
+                return ControlFlow::Continue(());
             }
             looked = Some((part, Instant::now()));
             ended = Python::attach(|py| {
                 progress.call1(py, (name(part), done, of))?;
                 py.check_signals()
             });
-            ended.is_ok()
+            if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         let verified = PyVerified::from(verified.map_err(foreseal_node::NodeError::from)?);
         Ok(serde_json::to_vec(&verified)?)
