@@ -14,6 +14,7 @@ mod support;
 use std::{
     fs,
     io::{BufRead, BufReader},
+    ops::ControlFlow,
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -31,7 +32,7 @@ fn crashes(default: usize) -> usize {
 /// How many writes the store holds; it is clean, and holds exactly what they wrote.
 fn assert_prefix(folder: &Path, script: &Script, least: usize, most: usize) -> usize {
     let store = Store::open(folder, script.options).unwrap();
-    let verified = store.verify(&mut |_| {}).unwrap();
+    let verified = store.verify(&mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(verified.faults, vec![]);
     let done = script::done(&store);
     drop(store);
