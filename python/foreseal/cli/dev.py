@@ -14,6 +14,7 @@ from foreseal.cli.options import (
     limit_options,
     production_options,
     settings_from,
+    store_options,
 )
 from foreseal.cli.serving import serve_until_stopped
 from foreseal.server import DevChain
@@ -35,6 +36,7 @@ MOST_ETHER = 10**50
     "--balance", type=click.IntRange(0, MOST_ETHER), help=f"Ether of each account.  [default: {_DEFAULT.balance}]"
 )
 @production_options
+@store_options
 @limit_options
 def dev_command(
     host: str, port: int, datadir: Path | None, genesis: Path | None, chain_id: int | None, **options: Any

@@ -7,6 +7,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from foreseal.cli.chain import export_command, import_command
 from foreseal.cli.conformance import blocktest_command, statetest_command
+from foreseal.cli.db import db_group
 from foreseal.cli.dev import dev_command
 from foreseal.cli.exits import FAILED, INTERRUPTED, WRONG_USE
 from foreseal.cli.journal import journal_group
@@ -31,6 +32,7 @@ for command in (
     run_command,
     import_command,
     export_command,
+    db_group,
     journal_group,
     statetest_command,
     blocktest_command,

@@ -50,6 +50,9 @@ class HexBytes(click.ParamType[str]):
 
 
 DURATION = Duration()
+STORE_MAP = click.option(
+    "--store-map", type=click.IntRange(min=1 << 20), metavar="BYTES", help="Greatest size of the store: address space."
+)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -86,6 +89,26 @@ production_options = stacked(
         "--fee-recipient", type=HexBytes(20, exact=True), metavar="ADDRESS", help="Account that gets the tips."
     ),
     click.option("--extra-data", type=HexBytes(32), metavar="HEX", help="extraData of produced blocks."),
+)
+
+store_options = stacked(
+    STORE_MAP,
+    click.option(
+        "--store-proofs", type=click.IntRange(min=1024), metavar="N", help="Newest blocks that proofs are kept for."
+    ),
+    click.option("--store-recent", type=click.IntRange(min=1), metavar="N", help="Stored blocks that stay in memory."),
+    click.option(
+        "--store-backlog",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Transactions sealed and not yet stored before the builder takes less.",
+    ),
+    click.option(
+        "--store-retention",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Blocks that the journal is kept for after they are stored.",
+    ),
 )
 
 limit_options = stacked(

@@ -12,6 +12,7 @@ from foreseal.cli.options import (
     limit_options,
     production_options,
     settings_from,
+    store_options,
 )
 from foreseal.cli.serving import serve_until_stopped
 
@@ -22,6 +23,7 @@ from foreseal.cli.serving import serve_until_stopped
 @click.option("--produce/--no-produce", default=True, show_default=True, help="Produce blocks, or only serve.")
 @endpoint_options
 @production_options
+@store_options
 @limit_options
 def run_command(host: str, port: int, datadir: Path, **options: Any) -> None:
     """Run a node on the chain in DATADIR and answer JSON-RPC at http://HOST:PORT/.

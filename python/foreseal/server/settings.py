@@ -62,6 +62,22 @@ class CoreLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How the core keeps its store; None is its own default."""
+
+    map: int | None = None
+    """Greatest size in bytes: address space, not disk."""
+    proofs: int | None = None
+    """Newest blocks that accounts and slots can be proved for, 1,024 at least."""
+    recent: int | None = None
+    """Blocks that stay in memory although they are stored."""
+    backlog: int | None = None
+    """Transactions that may be sealed and not yet stored before the builder takes less."""
+    retention: int | None = None
+    """Blocks that the journal is kept for after they are stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of the node and of the endpoint in front of it. Raises `SettingsError`."""
 
@@ -87,6 +103,7 @@ class Settings:
     """Whether pages of any origin may call (CORS), as in development."""
     hosts: frozenset[str] = frozenset()
     """Host names that requests may carry beside loopback ones; empty accepts any unless `browsers`, `*` accepts any."""
+    store: StoreSettings = field(default_factory=StoreSettings)
     limits: Limits = field(default_factory=Limits)
     core_limits: CoreLimits = field(default_factory=CoreLimits)
 
@@ -107,6 +124,10 @@ class Settings:
                 value = getattr(limits, limit.name)
                 if value is not None and not 1 <= value <= MOST:
                     raise SettingsError(f"the {limit.name} limit must be at least 1 and at most {MOST}")
+        for setting in fields(self.store):
+            value = getattr(self.store, setting.name)
+            if value is not None and not (setting.name != "retention") <= value <= MOST:
+                raise SettingsError(f"the store's {setting.name} must be at least 1 and at most {MOST}, not {value}")
         if self.gas_limit is not None and self.gas_limit > MOST:
             raise SettingsError(f"the gas limit must be at most {MOST}")
 
@@ -140,6 +161,7 @@ class Settings:
                 "extra_data": self.extra_data,
                 "produce": self.produce,
                 "queue": self.limits.calls,
+                "store": asdict(self.store),
                 "limits": asdict(self.core_limits),
             }
         )
@@ -161,8 +183,10 @@ class Settings:
 
 
 def split_limits(values: dict[str, Any]) -> dict[str, Any]:
-    """`values` with its `max_*` entries put together to the two kinds of limits."""
-    rest = {name: value for name, value in values.items() if not name.startswith("max_")}
+    """`values` with its `max_*` entries put together to the two kinds of limits, and its `store_*` ones."""
+    rest = {name: value for name, value in values.items() if not name.startswith(("max_", "store_"))}
+    kept = {name.removeprefix("store_"): value for name, value in values.items() if name.startswith("store_")}
+    rest["store"] = StoreSettings(**kept)
     given = {name.removeprefix("max_"): value for name, value in values.items() if name.startswith("max_")}
     for name, kind in (("limits", Limits), ("core_limits", CoreLimits)):
         known = {limit.name for limit in fields(kind)}
@@ -211,6 +235,11 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_PRODUCE": _flag,
     "FORESEAL_PUBLIC": _flag,
     "FORESEAL_HOSTS": _names,
+    "FORESEAL_STORE_MAP": _whole,
+    "FORESEAL_STORE_PROOFS": _whole,
+    "FORESEAL_STORE_RECENT": _whole,
+    "FORESEAL_STORE_BACKLOG": _whole,
+    "FORESEAL_STORE_RETENTION": _whole,
     "FORESEAL_MAX_BODY": _whole,
     "FORESEAL_MAX_BATCH": _whole,
     "FORESEAL_MAX_DEPTH": _whole,

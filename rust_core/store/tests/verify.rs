@@ -10,7 +10,7 @@ use std::{path::Path, sync::Arc};
 
 use alloy_primitives::{Address, U256};
 use foreseal_state::{State, StateStore};
-use foreseal_store::{Options, Part, Store, Verified};
+use foreseal_store::{Options, Part, Store, StoreError, Verified};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use support::{Made, Maker, Size, dump, sealed};
 use tempfile::{TempDir, tempdir};
@@ -210,9 +210,8 @@ fn a_verification_can_be_broken_off() {
     let (folder, options, _) = filled(1);
     let store = Store::open(folder.path(), options).unwrap();
     for stop in [Part::Blocks, Part::Versions, Part::StateRoot, Part::Nodes, Part::Logs] {
-        let ended = store.verify(&mut |step| match step.part == stop {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let ended = store.verify(&mut |step| {
+            if step.part == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         assert_eq!(ended, Err(StoreError::Interrupted), "{stop:?}");
     }

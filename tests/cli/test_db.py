@@ -1,0 +1,196 @@
+"""`foreseal db`, and stores that a node refuses: one line, an exit code, and nothing changed."""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import shutil
+from pathlib import Path
+
+import pytest
+
+from command import foreseal
+from live import DEV_ACCOUNTS, LiveNode, RpcFailure, live_node, wait_for
+from live.blocks import wait_for_block
+from live.process import FAST, foreseal_command
+from live.sending import Sender
+from live_node import produce
+
+EXTRA_DATA = b"foreseal"
+
+_LIBC = ctypes.CDLL(None)
+_PR_CAPBSET_DROP = 24
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with some blocks, at rest."""
+    datadir = tmp_path_factory.mktemp("original")
+    produce(datadir, 3)
+    return datadir
+
+
+@pytest.fixture
+def datadir(original: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be spoiled."""
+    return Path(shutil.copytree(original, tmp_path / "copy"))
+
+
+def content(datadir: Path) -> dict[str, bytes]:
+    """All files but those that say who is there."""
+    files = (path for path in datadir.rglob("*") if path.is_file() and path.name not in ("LOCK", "lock.mdb"))
+    return {str(path.relative_to(datadir)): path.read_bytes() for path in files}
+
+
+def replace(datadir: Path, old: bytes, new: bytes) -> None:
+    """Change what is in the store's file, wherever it is."""
+    data = datadir / "store" / "data.mdb"
+    before = data.read_bytes()
+    assert old in before
+    data.write_bytes(before.replace(old, new))
+
+
+def assert_refused(datadir: Path, code: int, message: str, *more: str) -> None:
+    """A node does not start, says why in one line, and leaves everything as it was."""
+    before = content(datadir)
+    ended = foreseal("run", "--port", "0", "--datadir", datadir, *more)
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert ended.stderr.startswith("foreseal: ")
+    assert ended.stderr.count("\n") == 1
+    assert message in ended.stderr
+    assert content(datadir) == before
+
+
+def test_the_figures_of_a_store(datadir: Path) -> None:
+    before = content(datadir)
+    shown = foreseal("db", "stats", datadir)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    stats = json.loads(foreseal("db", "stats", datadir, "--json").stdout)
+    assert stats["chain_id"] == 31337
+    assert stats["head"]["number"] >= 3
+    assert stats["head"]["hash"] in shown.stdout
+    tables = {table["name"]: table["entries"] for table in stats["tables"]}
+    assert tables["headers"] == stats["head"]["number"] + 1
+    assert tables["logs"] == stats["logs"] == 0
+    assert all(name in shown.stdout for name in tables)
+    assert content(datadir) == before
+
+
+def test_a_whole_store_is_said_to_be(datadir: Path) -> None:
+    before = content(datadir)
+    verified = foreseal("db", "verify", datadir)
+    assert verified.returncode == 0
+    assert verified.stdout.endswith("the store is whole\n")
+    parts = ["blocks", "versions", "state root", "trie nodes", "log index"]
+    assert [part for part in parts if f"verifying {part}: " in verified.stderr] == parts
+    assert content(datadir) == before
+
+
+def test_damage_is_named(datadir: Path) -> None:
+    replace(datadir, EXTRA_DATA, EXTRA_DATA[::-1])
+    verified = foreseal("db", "verify", datadir)
+    assert verified.returncode == 1
+    assert "damaged: table headers, key 0x0000000000000001: " in verified.stdout
+    assert verified.stderr.splitlines()[-1].startswith("foreseal: the store is damaged: ")
+
+
+def test_the_store_of_a_running_node_can_be_looked_at(tmp_path: Path) -> None:
+    with live_node("--datadir", str(tmp_path / "data")) as node:
+        before = int(node.rpc("eth_blockNumber"), 16)
+        assert foreseal("db", "verify", tmp_path / "data").returncode == 0
+        assert foreseal("db", "stats", tmp_path / "data").returncode == 0
+        assert int(node.rpc("eth_blockNumber"), 16) >= before
+
+
+def test_where_there_is_no_store(tmp_path: Path, datadir: Path) -> None:
+    empty = foreseal("db", "verify", tmp_path)
+    assert (empty.returncode, "holds no chain yet" in empty.stderr) == (2, True)
+    shutil.rmtree(datadir / "store")
+    gone = foreseal("db", "stats", datadir)
+    assert (gone.returncode, "there is none in" in gone.stderr) == (2, True)
+
+
+def test_a_store_of_a_newer_version_is_refused(datadir: Path) -> None:
+    replace(datadir, b"schema\0\0\0\1", b"schema\0\0\0\2")
+    message = "store has schema version 2, newer than 1, the newest this program knows"
+    assert_refused(datadir, 2, message)
+    verified = foreseal("db", "verify", datadir)
+    assert (verified.returncode, message in verified.stderr) == (2, True)
+    replace(datadir, b"schema\0\0\0\2", b"schema\0\0\0\1")
+    assert foreseal("db", "verify", datadir).returncode == 0
+
+
+def test_a_store_of_another_genesis_is_refused(datadir: Path, tmp_path: Path) -> None:
+    with live_node("--datadir", str(tmp_path / "other")):
+        pass
+    shutil.rmtree(datadir / "store")
+    shutil.copytree(tmp_path / "other" / "store", datadir / "store")
+    assert_refused(datadir, 2, "store belongs to the chain with genesis 0x")
+    verified = foreseal("db", "verify", datadir)
+    assert (verified.returncode, "belongs to the chain with genesis" in verified.stderr) == (2, True)
+
+
+def test_a_store_that_lost_its_end_is_refused(datadir: Path) -> None:
+    data = datadir / "store" / "data.mdb"
+    os.truncate(data, data.stat().st_size // 2)
+    assert_refused(datadir, 1, "a part of it is missing")
+    assert foreseal("db", "verify", datadir).returncode == 1
+
+
+def test_a_store_that_is_none_is_refused(datadir: Path) -> None:
+    (datadir / "store" / "data.mdb").write_bytes(b"somebody else's" * 1000)
+    assert_refused(datadir, 2, "holds a file that is not a store of this program")
+
+
+def test_a_disk_that_becomes_full_ends_production_and_loses_nothing(tmp_path: Path) -> None:
+    datadir = tmp_path / "data"
+    node = LiveNode([foreseal_command(), "dev", "--port", "0", *FAST, "--datadir", str(datadir)])
+    try:
+        sender = Sender(node.rpc, DEV_ACCOUNTS[0])
+        wait_for_block(node.rpc, 1)
+        # As large as the journal is, and the store now: the store cannot grow.
+        size = (datadir / "store" / "data.mdb").stat().st_size
+        resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (size, size))
+
+        def failed() -> bytes | None:
+            with contextlib.suppress(RpcFailure):
+                sender.send(to=DEV_ACCOUNTS[1].address, value=1)
+            health = node.rpc.request("GET", "/healthz")
+            return health.body if health.status == 503 else None
+
+        reason = wait_for(failed, 60, "the failure")
+        assert b"production stopped: " in reason
+        head = node.rpc("eth_getBlockByNumber", "latest", False)
+        assert node.rpc("eth_getBlockByNumber", head["number"], False) == head
+    finally:
+        node.kill()
+    assert foreseal("db", "verify", datadir).returncode == 0
+    with live_node("--datadir", str(datadir)) as node:
+        assert node.rpc("eth_getBlockByNumber", head["number"], False)["hash"] == head["hash"]
+        wait_for_block(node.rpc, int(head["number"], 16) + 1)
+    assert foreseal("db", "verify", datadir).returncode == 0
+
+
+def without_override() -> None:
+    """Permissions of files hold for the superuser too: gives up CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH at exec."""
+    for capability in (1, 2):
+        _LIBC.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(datadir: Path) -> None:
+    paths = [datadir, *datadir.rglob("*")]
+    before = content(datadir)
+    for path in paths:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        ended = foreseal("run", "--port", "0", "--datadir", datadir, preexec_fn=without_override)
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert ended.stderr.count("\n") == 1
+        assert str(datadir) in ended.stderr
+        assert "Permission denied" in ended.stderr
+    finally:
+        for path in paths:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    assert content(datadir) == before
+    assert foreseal("db", "verify", datadir).returncode == 0
