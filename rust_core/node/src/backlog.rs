@@ -107,7 +107,7 @@ impl<J: Job> Backlog<J> {
         let dropped = {
             let mut inner = self.inner.lock();
             inner.failure.get_or_insert(StoreFailed(why));
-            (inner.weight, inner.taken, inner.closed) = (0, 0, true);
+            (inner.taken, inner.closed) = (0, true);
             std::mem::take(&mut inner.jobs)
         };
         drop(dropped);
@@ -118,6 +118,7 @@ impl<J: Job> Backlog<J> {
     /// Nothing more will be added or taken: what is there is left undone.
     pub fn abandon(&self) {
         let mut inner = self.inner.lock();
+        inner.failure.get_or_insert_with(|| StoreFailed("it is being closed".to_owned()));
         inner.closed = true;
         let dropped = std::mem::take(&mut inner.jobs);
         drop(inner);

@@ -219,7 +219,7 @@ impl Chain {
 
     /// Takes what left the windows out of memory. Not before the newest opening is durable: until then readers hold views
     /// whose windows end one block earlier.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         while !mutant!("keep-every-step") && self.forgotten + STEP_WINDOW <= self.latest().number() {
             self.forget_steps(self.forgotten);
             self.forgotten += 1;

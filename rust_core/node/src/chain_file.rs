@@ -83,7 +83,7 @@ pub fn import_chain(
             pending_bytes = 0;
             let sequence = journal.append(&std::mem::take(&mut pending))?;
             link.follow(&mut chain, sequence)?;
-            link.trim(&mut journal)?;
+            link.trim(&mut journal);
         }
         let progress = Progress { block: chain.latest().number(), done: imported, bytes: blocks.read };
         if !report(progress) {

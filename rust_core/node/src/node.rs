@@ -2,10 +2,10 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc, thread::JoinHandle, time::Duration};
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_journal::Disk;
 use foreseal_pool::{
-    Admission, Pool, PoolError, Rules, Submission, decode_submission, impersonated_submission,
+    Admission, PendingHead, Pool, PoolError, Rules, Submission, decode_submission, impersonated_submission,
 };
 use foreseal_store::Store;
 use foreseal_types::{ChainSpec, Transaction};
@@ -195,6 +195,7 @@ impl Node {
 
     fn add(&self, submission: Submission) -> Result<B256, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
+        fetch_sender(&view, &submission);
         let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
         Ok(added.hash)
     }
@@ -202,6 +203,7 @@ impl Node {
     /// Takes a decoded transaction into the pool if it can run in the next step, and not otherwise.
     pub fn submit_runnable(&self, submission: Submission) -> Result<Admission, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
+        fetch_sender(&view, &submission);
         Ok(self.pool().add_runnable(submission, || self.view().unwrap_or(view))?)
     }
 
@@ -234,6 +236,17 @@ impl Node {
     /// Time since the last tick.
     pub fn age(&self) -> Duration {
         self.shared.age()
+    }
+}
+
+/// Reads from the disk what the pool is going to ask under its lock, where a step may have to wait for it.
+fn fetch_sender(view: &View, submission: &Submission) {
+    let state = view.state();
+    // What cannot be read is for the pool to say.
+    if let Ok(Some(account)) = state.account(&submission.sender())
+        && account.code_hash != KECCAK256_EMPTY
+    {
+        let _ = state.code(&account.code_hash);
     }
 }
 

@@ -11,18 +11,12 @@ pub enum ReplayError {
     Chain { record: u64, source: ChainError },
 }
 
-/// Applies records in order; `record` counts them for messages.
+/// Applies records in order; `record` counts them for messages. After each append the chain has to [settle](Chain::settle).
 pub fn replay(chain: &mut Chain, record: u64, entry: &Record) -> Result<(), ReplayError> {
     let refused = |source| ReplayError::Chain { record, source };
     match entry {
         Record::Open { header } => chain.replay_open(header).map_err(refused),
-        Record::Step(step) => {
-            chain.replay_step(step, None).map_err(refused)?;
-            if step.index == 0 {
-                chain.settle();
-            }
-            Ok(())
-        }
+        Record::Step(step) => chain.replay_step(step, None).map_err(refused),
         Record::Override { change, step } => chain.replay_step(step, Some(change)).map_err(refused),
         Record::Seal { number, hash } => chain.replay_seal(*number, *hash).map_err(refused),
         Record::Import { block } => chain.import(block).map_err(refused),

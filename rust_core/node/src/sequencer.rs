@@ -79,16 +79,16 @@ impl Sequencer {
         let (slot, fixed, halted) = (None, None, None);
         let mut sequencer =
             Self { chain, journal, link, slot, shared, settings, mining, fixed, random, snapshots, halted };
-        if sequencer.settings.produce {
-            sequencer.begin()?;
-        }
+        let begun = if sequencer.settings.produce { sequencer.begin() } else { Ok(()) };
+        // Where production cannot begin, reads of what is durable go on.
         sequencer.publish(sequencer.view()?);
-        Ok(sequencer)
+        begun.map(|()| sequencer)
     }
 
     fn begin(&mut self) -> Result<(), ProductionError> {
         let now = self.now();
         self.shared.tick(now.monotonic);
+        self.link.check()?;
         if let Some(open) = self.chain.open_block() {
             self.slot = Some(Slot::of(now, open.header().timestamp, self.mining.block_time()));
             return Ok(());
@@ -97,12 +97,7 @@ impl Sequencer {
         let opening = self.opening(slot.timestamp);
         let mut draft = Draft::of(&self.chain);
         draft.open(&opening)?;
-        if let Err(error) = self.append(&draft.records) {
-            // Nothing of that block is shown; reads of what is sealed go on over an empty one that promises nothing.
-            let idle = Opening { mix_hash: B256::ZERO, ..opening };
-            self.publish(self.chain.idle_view(&idle)?);
-            return Err(error);
-        }
+        self.append(&draft.records)?;
         self.adopt(draft.chain)?;
         self.slot = Some(slot);
         Ok(())
@@ -196,12 +191,14 @@ impl Sequencer {
         self.slot = slot.into();
         let view = Arc::new(self.view()?);
         // Before the view that no longer has them: a transaction is never in neither.
-        if let Some(returning) = draft.returning {
-            self.shared.pool.reinsert(&returning, || view.clone())?;
-        }
+        let returned = match draft.returning {
+            Some(returning) => self.shared.pool.reinsert(&returning, || view.clone()).map(drop),
+            None => Ok(()),
+        };
         self.shared.publish(view);
         self.tell_fees();
-        Ok(())
+        self.link.trim(&mut self.journal);
+        Ok(returned?)
     }
 
     /// As [`Self::commit`], but the pool becomes what it was when `pool` was taken.
@@ -211,6 +208,7 @@ impl Sequencer {
         self.shared.pool.reset(pool);
         self.publish(self.view()?);
         self.tell_fees();
+        self.link.trim(&mut self.journal);
         Ok(())
     }
 
@@ -240,7 +238,7 @@ impl Sequencer {
         let sequence = self.journal.next_sequence().saturating_sub(1);
         self.link.follow(&mut self.chain, sequence)?;
         self.chain.settle();
-        Ok(self.link.trim(&mut self.journal)?)
+        Ok(())
     }
 
     /// Waits until the store has everything.

@@ -40,6 +40,10 @@ pub enum StartError {
         "block {number} with hash {hash}, where the store ends, is not in append {sequence} of the journal"
     )]
     OtherJournal { number: u64, hash: B256, sequence: u64 },
+    #[error(
+        "store and journal have no block in common, and the store ends with block {head}: they are not of one node"
+    )]
+    NothingShared { head: u64 },
     #[error("the store's note does not decode")]
     Note,
 }
@@ -71,7 +75,7 @@ pub(crate) fn start(
     let note = note(&store)?;
     let mut link = StoreLink::start(store.clone(), &settings.store, &note)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
-    link.follow(&mut chain, 0)?;
+    let mut followed = link.follow(&mut chain, 0);
     let mut records = 0;
     for append in journal.replay_from(from.sequence)? {
         let append = append?;
@@ -79,16 +83,21 @@ pub(crate) fn start(
         for record in append.records.iter().skip(skipped) {
             records += 1;
             replay(&mut chain, records, record)?;
-            if matches!(record, Record::Unwind { .. }) {
+            if matches!(record, Record::Unwind { .. }) && followed.is_ok() {
                 // What is built there may need nodes that the store no longer has, and makes again.
-                link.follow(&mut chain, append.sequence)?;
+                followed = link.follow(&mut chain, append.sequence);
             }
         }
-        link.follow(&mut chain, append.sequence)?;
-        chain.settle();
+        if followed.is_ok() {
+            followed = link.follow(&mut chain, append.sequence);
+        }
+        // Without a store that follows, all of it stays in memory.
+        if followed.is_ok() {
+            chain.settle();
+        }
         report(records);
     }
-    link.trim(&mut journal)?;
+    link.trim(&mut journal);
     tracing::info!(records, head = chain.latest().number(), ?recovery, "journal replayed");
     Ok(Started { chain, journal, link })
 }
@@ -155,35 +164,58 @@ fn begin(store: &Store, journal: &Journal) -> Result<From, NodeError> {
 
 /// The store is ahead: the end of the journal was given up by a repair, and so is the end of the store.
 fn go_back(store: &Store, journal: &Journal, head: Head) -> Result<From, NodeError> {
-    let mut last = None;
-    let mut appends = 0_u64;
-    for append in journal.replay()? {
-        let append = append?;
-        appends += 1;
-        for (at, record) in append.records.iter().enumerate() {
-            if let Some(sealed) = sealed_by(record) {
-                last = Some((sealed, append.sequence, at + 1));
-            }
+    let Some(sealed) = sealed_chain(store, journal)? else {
+        return Err(StartError::JournalGone { head: head.number }.into());
+    };
+    // The store may have followed an unwind that was given up: then the journal has blocks that it has no more.
+    let reader = store.reader()?;
+    let mut common = None;
+    for place in sealed.iter().rev() {
+        if reader.block_hash(place.number)? == Some(place.hash) {
+            common = Some(place);
+            break;
         }
     }
-    if appends == 0 {
-        return Err(StartError::JournalGone { head: head.number }.into());
-    }
-    let genesis = ((0, store.options().genesis), 0, 0);
-    let ((number, hash), sequence, records) = match last {
-        Some(found) => found,
-        None if journal.first_sequence() == 0 => genesis,
-        None => return Err(StartError::JournalGone { head: head.number }.into()),
+    let Some(&Sealed { number, sequence, records, .. }) = common else {
+        return Err(StartError::NothingShared { head: head.number }.into());
     };
-    if store.reader()?.block_hash(number)? != Some(hash) {
-        return Err(StartError::OtherJournal { number, hash, sequence }.into());
-    }
     tracing::warn!(from = head.number, to = number, "the store goes back to where the journal ends");
     let mut note = note(store)?;
     note.beside.finality.unwound(number);
     note.marks.retain(|mark| mark.number <= number);
     store.unwind(number, sequence, &note.encode())?;
     Ok(From { sequence, records })
+}
+
+/// A sealed block, and where in the journal the chain ended with it.
+#[derive(Clone, Copy)]
+struct Sealed {
+    number: u64,
+    hash: B256,
+    sequence: u64,
+    /// Records of that append up to it.
+    records: usize,
+}
+
+/// The sealed blocks of the chain that the journal ends with, oldest first, as far as it goes back; `None` if it says
+/// nothing of any.
+fn sealed_chain(store: &Store, journal: &Journal) -> Result<Option<Vec<Sealed>>, NodeError> {
+    let mut chain: Vec<Sealed> = Vec::new();
+    if journal.first_sequence() == 0 {
+        chain.push(Sealed { number: 0, hash: store.options().genesis, sequence: 0, records: 0 });
+    }
+    let mut appends = 0_u64;
+    for append in journal.replay()? {
+        let append = append?;
+        appends += 1;
+        for (at, record) in append.records.iter().enumerate() {
+            if let Some((number, hash)) = sealed_by(record) {
+                chain.truncate(chain.partition_point(|before| before.number < number));
+                chain.push(Sealed { number, hash, sequence: append.sequence, records: at + 1 });
+            }
+        }
+    }
+    Ok((appends > 0 && !chain.is_empty()).then_some(chain))
 }
 
 /// Number and hash of the block that is the newest sealed one after this record, where it says so.

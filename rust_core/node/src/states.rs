@@ -1,29 +1,10 @@
 //! The states of stored blocks, for chains that outlive an unwind.
 
-use std::sync::Arc;
-
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_state::{StateError, StateStore};
 use foreseal_store::{Reader, Store};
 use foreseal_types::Account;
-use parking_lot::RwLock;
 use revm_bytecode::Bytecode;
-
-/// The unwinds of this process: the generation that each began, and the block that it went back to.
-#[derive(Debug, Default)]
-pub(crate) struct Unwinds(RwLock<Vec<(u64, u64)>>);
-
-impl Unwinds {
-    /// Must be known before the store does it: a reader that notices looks here for what is still right.
-    pub fn add(&self, generation: u64, to: u64) {
-        self.0.write().push((generation, to));
-    }
-
-    /// The newest block that has not gone since `generation`; `None` if none went.
-    fn common_since(&self, generation: u64) -> Option<u64> {
-        self.0.read().iter().filter(|(began, _)| *began > generation).map(|(_, to)| *to).min()
-    }
-}
 
 /// Reads states as the generation has them that it was made in.
 ///
@@ -32,23 +13,24 @@ impl Unwinds {
 #[derive(Debug)]
 pub(crate) struct States {
     reader: Reader,
-    unwinds: Arc<Unwinds>,
 }
 
 impl States {
-    pub fn new(reader: Reader, unwinds: Arc<Unwinds>) -> Self {
-        Self { reader, unwinds }
+    pub fn new(reader: Reader) -> Self {
+        Self { reader }
     }
 
     fn read<T>(&self, at: u64, read: impl Fn(&Reader) -> Result<T, StateError>) -> Result<T, StateError> {
         let mut answer = read(&self.reader);
         while answer.as_ref().err() == Some(&StateError::ViewGone) {
-            let common = self.unwinds.common_since(self.reader.generation());
+            // Before the unwinds are looked at: all that led to this generation are known by then. Overtaken once more, it
+            // is gone too, and there is another unwind to look at.
+            let newest = self.newest()?;
+            let common = newest.store().common_since(self.reader.generation());
             if common.is_none_or(|common| at > common) {
                 return answer;
             }
-            // Overtaken once more, this one is gone too, and there is another unwind to look at.
-            answer = read(&self.newest()?);
+            answer = read(&newest);
         }
         answer
     }

@@ -9,7 +9,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use foreseal_journal::{Journal, JournalError};
+use foreseal_journal::Journal;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
@@ -17,7 +17,6 @@ use crate::{
     backlog::{Backlog, Job},
     marks::Marks,
     outgoing::{Note, Outgoing, StoreJob, Write},
-    states::Unwinds,
     stored::StoredHistory,
 };
 
@@ -32,7 +31,6 @@ pub(crate) struct StoreLink {
     store: Store,
     backlog: Arc<Backlog<StoreJob>>,
     confirmed: Arc<Confirmed>,
-    unwinds: Arc<Unwinds>,
     marks: Marks,
     thread: Option<JoinHandle<()>>,
 }
@@ -57,23 +55,16 @@ impl StoreLink {
         let confirmed = Arc::new(Confirmed::default());
         confirmed.set(store.head()?.map(|head| head.number));
         let backlog = Arc::new(Backlog::new(settings.backlog));
-        let unwinds = Arc::new(Unwinds::default());
-        let worker = Worker {
-            store: store.clone(),
-            backlog: backlog.clone(),
-            confirmed: confirmed.clone(),
-            unwinds: unwinds.clone(),
-        };
+        let worker = Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone() };
         let started = std::thread::Builder::new().name("foreseal-store".to_owned()).spawn(|| worker.run());
         let thread = started.map_err(|error| StoreError::Lmdb(error.to_string()))?;
         let marks = Marks::new(note.marks.clone(), settings.retention);
-        Ok(Self { store, backlog, confirmed, unwinds, marks, thread: Some(thread) })
+        Ok(Self { store, backlog, confirmed, marks, thread: Some(thread) })
     }
 
     /// The store as a history of its present generation.
     pub fn history(&self) -> Result<Arc<dyn History>, StoreError> {
-        let (reader, unwinds) = (self.store.reader()?, self.unwinds.clone());
-        Ok(Arc::new(StoredHistory::new(reader, self.confirmed.clone(), unwinds)))
+        Ok(Arc::new(StoredHistory::new(self.store.reader()?, self.confirmed.clone())))
     }
 
     /// Hands over what `chain` has for the store since the last call; the journal's append `sequence` holds it. Waits
@@ -103,16 +94,16 @@ impl StoreLink {
         Ok(())
     }
 
-    /// Removes the journal's segments that neither store nor retention needs.
-    pub fn trim(&mut self, journal: &mut Journal) -> Result<(), JournalError> {
+    /// Removes the journal's segments that neither store nor retention needs. One that cannot be removed stays.
+    pub fn trim(&mut self, journal: &mut Journal) {
         let Some(sequence) = self.confirmed.get().and_then(|confirmed| self.marks.passed(confirmed)) else {
-            return Ok(());
+            return;
         };
-        let removed = journal.remove_segments_before(sequence)?;
-        if removed > 0 {
-            tracing::debug!(removed, sequence, "journal segments removed");
+        match journal.remove_segments_before(sequence) {
+            Ok(0) => {}
+            Ok(removed) => tracing::debug!(removed, sequence, "journal segments removed"),
+            Err(error) => tracing::warn!(%error, sequence, "journal segments cannot be removed"),
         }
-        Ok(())
     }
 
     /// `Err` once the store could not be written.
@@ -175,7 +166,6 @@ struct Worker {
     store: Store,
     backlog: Arc<Backlog<StoreJob>>,
     confirmed: Arc<Confirmed>,
-    unwinds: Arc<Unwinds>,
 }
 
 impl Worker {
@@ -198,13 +188,13 @@ impl Worker {
     }
 
     fn work(&self, jobs: Vec<StoreJob>) -> Result<(), String> {
+        // Pages that a reader saw whose process is gone can be used again then.
+        self.store.clear_stale_readers().map_err(|error| error.to_string())?;
         let mut writes = Vec::new();
         for job in jobs {
             match job {
                 StoreJob::Write(write) => writes.push(write.prepare().map_err(|error| error.to_string())?),
                 StoreJob::Unwind { to, sequence, note } => {
-                    let next = self.store.progress().map_err(|error| error.to_string())?.generation + 1;
-                    self.unwinds.add(next, to);
                     self.store.unwind(to, sequence, &note).map_err(|error| error.to_string())?;
                     self.confirmed.set(Some(to));
                 }

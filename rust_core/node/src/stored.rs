@@ -8,11 +8,7 @@ use foreseal_store::{Reader, StoredStep};
 use foreseal_types::{LogFilter, LogPosition, LogSink};
 use imbl::Vector;
 
-use crate::{
-    Executed, History, Moment, Position, Step, Written,
-    states::{States, Unwinds},
-    store_link::Confirmed,
-};
+use crate::{Executed, History, Moment, Position, Step, Written, states::States, store_link::Confirmed};
 
 /// One generation of the store.
 #[derive(Debug)]
@@ -23,8 +19,8 @@ pub(crate) struct StoredHistory {
 }
 
 impl StoredHistory {
-    pub fn new(reader: Reader, confirmed: Arc<Confirmed>, unwinds: Arc<Unwinds>) -> Self {
-        let states = Arc::new(States::new(reader.clone(), unwinds));
+    pub fn new(reader: Reader, confirmed: Arc<Confirmed>) -> Self {
+        let states = Arc::new(States::new(reader.clone()));
         Self { reader, states, confirmed }
     }
 

@@ -52,10 +52,10 @@ impl Writer {
         Ok(produces.then(|| Producer::new(sequencer)))
     }
 
-    /// Lets the store catch up and saves the pool, for the next start.
+    /// Saves the pool and lets the store catch up, for the next start.
     pub(crate) fn finish(&self) -> Result<(), NodeError> {
-        self.control.drain()?;
-        self.datadir.save_pool(&self.shared.pool.save())
+        self.datadir.save_pool(&self.shared.pool.save())?;
+        Ok(self.control.drain()?)
     }
 
     /// Tells the pool the fees of the first view, and gives it what a clean stop saved.

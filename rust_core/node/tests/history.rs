@@ -69,6 +69,7 @@ impl Twins {
                 // The history is a block behind.
                 let behind = split.latest().number() - 1;
                 history.confirm(&split.block(behind).unwrap().unwrap());
+                split.settle();
                 if split.latest().number() == 9 {
                     old = Some(split.idle_view(&opening()).unwrap());
                 }

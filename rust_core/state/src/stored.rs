@@ -124,7 +124,10 @@ impl State {
         };
         let accounts = self.accounts.unload(&old.accounts, account_nibble, slot_nibble == 0, storage);
         let accounts = accounts.unwrap_or_else(|| self.accounts.clone());
-        let codes = self.codes.clone().relative_complement(old.codes.clone());
+        let codes = match portion {
+            0 => self.codes.clone().relative_complement(old.codes.clone()),
+            _ => self.codes.clone(),
+        };
         Self { accounts, codes, base: Some(Base { store: Arc::clone(store), at }) }
     }
 

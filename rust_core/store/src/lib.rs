@@ -21,6 +21,7 @@ mod store;
 mod table;
 mod tail;
 mod unwind;
+mod unwinds;
 mod verify;
 
 pub use block::{BlockRecord, StoredLog, StoredStep};

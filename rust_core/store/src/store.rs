@@ -17,6 +17,7 @@ use crate::{
     snapshot::Snapshot,
     state::{Codes, StateWrites},
     table::Tables,
+    unwinds::Unwinds,
 };
 
 /// An open store. A clone is a handle of the same.
@@ -31,14 +32,15 @@ pub(crate) struct Shared {
     options: Options,
     path: PathBuf,
     codes: Codes,
+    pub(crate) unwinds: Unwinds,
 }
 
 impl Store {
     /// Opens the files, which this process does not have open.
     pub(crate) fn open_new(path: &Path, options: Options) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options)?;
-        let (path, codes) = (path.to_owned(), Codes::default());
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes }) })
+        let (path, codes, unwinds) = (path.to_owned(), Codes::default(), Unwinds::default());
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes, unwinds }) })
     }
 
     pub(crate) fn downgrade(&self) -> Weak<Shared> {
@@ -96,6 +98,12 @@ impl Store {
             leave_window(txn, tables, progress, oldest)?;
             forget_steps(txn, tables, progress, self.options().step_window)
         })
+    }
+
+    /// The newest block that no unwind since `generation` has taken back; `None` if there was none. What was written up to
+    /// that block is the same in every generation since.
+    pub fn common_since(&self, generation: u64) -> Option<u64> {
+        self.shared.unwinds.common_since(generation)
     }
 
     /// What the store was opened with.

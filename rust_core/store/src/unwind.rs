@@ -3,7 +3,7 @@
 use foreseal_state::StateChanges;
 
 use crate::{
-    Head, Store, StoreError,
+    Head, Progress, Store, StoreError,
     block::unwind::{remember_steps, unwind_block},
     meta, nodes,
     snapshot::Snapshot,
@@ -26,6 +26,10 @@ impl Store {
     /// proofs can be made afterwards, if `to` left the proof window.
     pub fn unwind(&self, to: u64, journal_sequence: u64, note: &[u8]) -> Result<(), StoreError> {
         let nodes = self.plan_nodes(to)?;
+        let Progress { head, generation, .. } = self.progress()?;
+        if head.is_some_and(|head| head.number > to) {
+            self.shared.unwinds.add(generation + 1, to);
+        }
         self.commit(|txn, progress| {
             progress.journal_sequence = journal_sequence;
             let tables = self.tables();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::U256;
-use foreseal_state::{State, StateError};
+use foreseal_state::State;
 use foreseal_types::ChainSpec;
 use imbl::Vector;
 
@@ -102,11 +102,12 @@ impl Chain {
 
 impl Sealed {
     /// The newest block that `archive` holds.
-    fn resumed(head: Arc<Executed>, archive: Arc<Archive>) -> Result<Self, StateError> {
+    fn resumed(head: Arc<Executed>, archive: Arc<Archive>) -> Result<Self, ChainError> {
         let number = head.number();
         let mut hashes = Vector::new();
         for ancestor in number.saturating_sub(Self::HASHES - 1)..=number {
-            hashes.extend(archive.hash(ancestor)?);
+            let hash = archive.hash(ancestor)?.ok_or(ChainError::NotOnChain { number: ancestor })?;
+            hashes.push_back(hash);
         }
         Ok(Self::of(head, hashes, Some(archive)))
     }

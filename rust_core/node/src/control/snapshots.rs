@@ -59,7 +59,17 @@ impl Sequencer {
     pub fn revert(&mut self, number: u64) -> Result<bool, ControlError> {
         self.developing()?;
         self.producing()?;
-        let Some(snapshot) = self.snapshots.take(number) else { return Ok(false) };
+        let mut taken = self.snapshots.take(number);
+        let Some(snapshot) = taken.remove(&number) else { return Ok(false) };
+        let done = self.go_to(&snapshot);
+        if done.is_err() {
+            taken.insert(number, snapshot);
+            self.snapshots.kept.append(&mut taken);
+        }
+        done
+    }
+
+    fn go_to(&mut self, snapshot: &Snapshot) -> Result<bool, ControlError> {
         let (latest, hash) = snapshot.latest;
         if latest > self.chain.latest().number() || self.chain.hashes().block_hash(latest)? != Some(hash) {
             return Ok(false);
@@ -67,7 +77,7 @@ impl Sequencer {
         let time = i64::try_from(snapshot.time.as_millis()).unwrap_or(i64::MAX);
         let wall = i64::try_from(self.shared.clock.now().unix.as_millis()).unwrap_or(i64::MAX);
         let mut draft = Draft::of(&self.chain);
-        if !self.is_at(&snapshot) {
+        if !self.is_at(snapshot) {
             draft = self.back_to(latest)?;
             for step in &snapshot.steps {
                 draft.repeat(step)?;
@@ -90,12 +100,8 @@ impl Sequencer {
 }
 
 impl Snapshots {
-    /// Takes the snapshot with this number, and forgets those after it.
-    fn take(&mut self, number: u64) -> Option<Snapshot> {
-        if !self.kept.contains_key(&number) {
-            return None;
-        }
-        let mut from = self.kept.split_off(&number);
-        from.remove(&number)
+    /// Takes the snapshot with this number and those after it; nothing if there is none with it.
+    fn take(&mut self, number: u64) -> BTreeMap<u64, Snapshot> {
+        if self.kept.contains_key(&number) { self.kept.split_off(&number) } else { BTreeMap::new() }
     }
 }

@@ -1,0 +1,101 @@
+//! A store that fails, and one that is ahead of its journal.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
+
+use alloy_primitives::B256;
+use foreseal_journal::RealDisk;
+use foreseal_node::{Development, Node, Settings, StoreSettings, Surroundings};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+use support::{Bench, fingerprint, settings};
+
+fn development(datadir: &Path, wallets: &[Wallet]) -> Settings {
+    Settings { development: Some(Development::default()), ..settings(datadir, wallets) }
+}
+
+fn busy(bench: &mut Bench, workload: &mut Workload, blocks: u64) {
+    for _ in 0..blocks {
+        bench.node.submit(&workload.next_transaction()).unwrap();
+        bench.node.control(|writer| writer.mine(1, None)).unwrap();
+    }
+}
+
+fn verify(bench: &Bench) {
+    bench.node.drain().unwrap();
+    let verified = bench.node.store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(verified.faults, []);
+    assert_eq!(verified.head.unwrap().hash, bench.view().latest().block.hash);
+}
+
+/// The journal has what the store has not: reads go on, and with more room everything does.
+#[test]
+fn a_full_store_ends_production_and_never_reads() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
+    let mut bench = Bench::developing(datadir.path(), &wallets);
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    busy(&mut bench, &mut workload, 300);
+    // A start waits for the store here.
+    bench.node.control(|writer| writer.unwind(299)).unwrap();
+    let (before, clock) = (fingerprint(&bench.view()), bench.clock.clone());
+    drop(bench);
+
+    fs::remove_dir_all(datadir.path().join("store")).unwrap();
+    let store = StoreSettings { map_size: 1 << 20, ..StoreSettings::default() };
+    let small = Settings { store, ..development(datadir.path(), &wallets) };
+    let surroundings =
+        Surroundings { clock: clock.clone(), randomness: Box::new(|| B256::ZERO), disk: Arc::new(RealDisk) };
+    let node = Node::open(small, surroundings).unwrap();
+    let error = node.start_stepped().map(drop).unwrap_err().to_string();
+    assert!(error.contains("the store cannot be written"), "{error}");
+    assert_eq!(fingerprint(&node.view().expect("what is durable is shown")), before);
+    drop(node);
+
+    let mut bench = Bench::open(development(datadir.path(), &wallets), clock, Arc::new(RealDisk)).unwrap();
+    assert_eq!(fingerprint(&bench.view()), before);
+    bench.seal();
+    verify(&bench);
+}
+
+/// Ends the process, puts the journal back to what it was in `copy`, and starts again.
+fn with_older_journal(datadir: &Path, wallets: &[Wallet], bench: Bench, copy: &Path) -> Bench {
+    bench.node.drain().unwrap();
+    let clock = bench.clock.clone();
+    drop(bench);
+    fs::remove_dir_all(datadir.join("journal")).unwrap();
+    copy_folder(copy, &datadir.join("journal"));
+    Bench::open(development(datadir, wallets), clock, Arc::new(RealDisk)).unwrap()
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// What the store has followed and the journal no longer says, be it blocks or an unwind, is taken back.
+#[test]
+fn a_store_goes_back_to_what_its_journal_says() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(8));
+    let mut bench = Bench::developing(datadir.path(), &wallets);
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 4);
+    busy(&mut bench, &mut workload, 10);
+    let before = fingerprint(&bench.view());
+    let copy = tempfile::tempdir().unwrap();
+    let copy = copy.path().join("journal");
+    copy_folder(&datadir.path().join("journal"), &copy);
+
+    busy(&mut bench, &mut workload, 5);
+    let bench = with_older_journal(datadir.path(), &wallets, bench, &copy);
+    assert_eq!(fingerprint(&bench.view()), before, "blocks are taken back");
+    verify(&bench);
+
+    bench.node.control(|writer| writer.unwind(5)).unwrap();
+    let bench = with_older_journal(datadir.path(), &wallets, bench, &copy);
+    assert_eq!(fingerprint(&bench.view()), before, "an unwind is taken back");
+    verify(&bench);
+}
