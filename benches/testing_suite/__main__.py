@@ -1,0 +1,118 @@
+"""Run the same 200 tests on the three chains in turn, round by round, and save the figures."""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+from benches.origin import origin
+from benches.testing_suite.environment import prepare, versions
+
+HERE = Path(__file__).parent
+PROJECT = HERE / "project"
+RESULT = HERE.parent / "results" / "testing_suite.json"
+PACKAGES = ("coincurve", "eth-account", "eth-tester", "foreseal", "py-evm", "pytest", "web3")
+OURS = "foreseal"
+PEERS = ("eth-tester", "anvil")
+TARGET = 10
+"""Times faster than the faster of the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One run of the 200 tests, in seconds."""
+
+    tests: float
+    """Set-up, call and tear-down of all tests, the start of the chain included; without pytest's start and imports."""
+    wall: float
+    """The whole process."""
+    cpu: float
+    """Of the whole process and those that it started, user and system."""
+
+
+def run(python: Path, anvil: Path, chain: str) -> Round:
+    """The tests on one chain; all must pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "seconds"
+        command = [str(python), "-m", "pytest", str(PROJECT), "-c", str(PROJECT / "pytest.ini"), "--chain", chain]
+        begin = monotonic()
+        process = subprocess.Popen(
+            [*command, f"--anvil={anvil}", f"--seconds={report}"], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = monotonic() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, printed
+        return Round(float(report.read_text()), wall, usage.ru_utime + usage.ru_stime)
+
+
+def anvil_command() -> Path:
+    """anvil as the differential tests install it."""
+    sys.path.insert(0, str(HERE.parents[1] / "tests"))
+    from differential.anvil import anvil_command
+
+    return anvil_command()
+
+
+def summary(measured: dict[str, list[Round]]) -> list[dict[str, object]]:
+    """Medians over the rounds; a ratio is the median of the rounds' own ratios to foreseal.testing."""
+    results: list[dict[str, object]] = []
+    for chain, rounds in measured.items():
+        row: dict[str, object] = {"chain": chain}
+        for figure in ("tests", "wall", "cpu"):
+            pairs = zip(rounds, measured[OURS], strict=True)
+            ratios = [getattr(theirs, figure) / getattr(ours, figure) for theirs, ours in pairs]
+            row[f"{figure}_seconds"] = round(statistics.median(getattr(one, figure) for one in rounds), 3)
+            row[f"{figure}_ratio"] = round(statistics.median(ratios), 2)
+        results.append(row)
+    return results
+
+
+def main() -> None:
+    """Measure, print and save."""
+    parser = argparse.ArgumentParser(prog="python -m benches.testing_suite", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    python, anvil = prepare(), anvil_command()
+    measured: dict[str, list[Round]] = {chain: [] for chain in (OURS, *PEERS)}
+    for number in range(options.rounds + 1):
+        for chain, rounds in measured.items():
+            one = run(python, anvil, chain)
+            print(
+                f"{chain:12} tests {one.tests:6.2f} s   process {one.wall:6.2f} s, {one.cpu:6.2f} s of CPU", flush=True
+            )
+            # The first round warms up.
+            if number:
+                rounds.append(one)
+    results = summary(measured)
+    for row in results:
+        print(f"{row['chain']:12} tests {row['tests_seconds']:>7} s  x{row['tests_ratio']}   cpu x{row['cpu_ratio']}")
+    reached = min(float(str(row["tests_ratio"])) for row in results if row["chain"] in PEERS) >= TARGET
+    report = origin(f"python -m benches.testing_suite --rounds {options.rounds}", ()) | {
+        "tests": 200,
+        "rounds": options.rounds,
+        "target": TARGET,
+        "reached": reached,
+        "results": results,
+    }
+    report["versions"] = {**report["versions"], **versions(python, PACKAGES), "anvil": anvil_version(anvil)}  # type: ignore[dict-item]
+    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"saved {RESULT.relative_to(Path.cwd())}")
+
+
+def anvil_version(anvil: Path) -> str:
+    """As the command names it."""
+    run = subprocess.run([str(anvil), "--version"], check=True, capture_output=True, text=True)
+    return run.stdout.split()[2]
+
+
+if __name__ == "__main__":
+    main()
