@@ -20,7 +20,7 @@ class Repeated:
         self.node = node
         self.peer = peer
         self._raws: dict[str, str] = {}
-        self._repeated = 0
+        self.repeated = 0
 
     def send(self, *raws: str) -> list[str]:
         """Send signed transactions to Foreseal; their hashes."""
@@ -33,10 +33,10 @@ class Repeated:
         for tx_hash in self._raws:
             wait_for(partial(self._sealed, tx_hash), RECEIPT_TIME, f"sealed receipt of {tx_hash}")
         head = int(self.node.rpc("eth_blockNumber"), 16)
-        for number in range(self._repeated + 1, head + 1):
+        for number in range(self.repeated + 1, head + 1):
             block = self.node.rpc("eth_getBlockByNumber", hex(number), False)
             self.peer.repeat(block, [self._raws[tx_hash] for tx_hash in block["transactions"]])
-        self._repeated = head
+        self.repeated = head
 
     def _sealed(self, tx_hash: str) -> bool:
         receipt = self.node.rpc("eth_getTransactionReceipt", tx_hash)

@@ -1,0 +1,13 @@
+"""A chain for one module, which a simulation never changes."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from foreseal.testing import Chain
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[Chain]:
+    with Chain() as chain:
+        yield chain
