@@ -2,7 +2,8 @@
 
 What anvil does otherwise, and the execution API as we do: its first block has the number of the base and gaps are not
 filled; -3200 is the code of every failure; nonces, order of blocks and their gas limits are not checked; precompiled
-contracts do not move; contracts are not created; `traceTransfers` shows what a revert undid. Roots and hashes differ, as genesis does.
+contracts do not move; contracts are not created; `traceTransfers` shows what a revert undid. Roots and hashes differ,
+as genesis does.
 """
 
 from collections.abc import Iterator
