@@ -25,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load fuzz properties crashes mutants kills differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load testing fuzz properties crashes mutants kills differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ bench: build $(VENV)/.dev ## Run the criterion and pytest-benchmark suites
 
 load: build $(VENV)/.dev ## Compare requests a second with a bare granian app and save the result
 	$(BIN)/python -m benches.load $(ARGS)
+
+testing: build $(VENV)/.dev ## Compare 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node) and save the result
+	$(BIN)/python -m benches.testing_suite $(ARGS)
 
 fuzz: build $(VENV)/.dev ## Send 10,000 generated bodies through the handler and to a live node
 	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/server/test_fuzz.py tests/live/test_bad_bodies.py -n 0 -s $(ARGS)

@@ -21,6 +21,7 @@ from live.shapes import (
     POOL,
     PROOF,
     QUANTITY,
+    TRACE,
     TRANSACTION,
     WITH_HASHES,
     WITH_TRANSACTIONS,
@@ -88,6 +89,7 @@ ANSWERS: list[tuple[str, list[Any], Any]] = [
     ("debug_getRawReceipts", ["0x3"], [DATA]),
     ("debug_getRawTransaction", [IN_BLOCK_1], DATA),
     ("debug_getRawTransaction", [UNKNOWN], DATA),
+    ("debug_traceCall", [{"to": CONTRACT}, "latest"], TRACE),
     ("txpool_status", [], {"pending": QUANTITY, "queued": QUANTITY}),
     ("txpool_content", [], {"pending": POOL, "queued": POOL}),
     ("txpool_contentFrom", [CONTRACT], {"pending": {DECIMAL: TRANSACTION}, "queued": {DECIMAL: TRANSACTION}}),
@@ -125,6 +127,7 @@ ERRORS: list[tuple[str, list[Any], int]] = [
     ("debug_traceBlockByNumber", ["0x1000"], -32001),
     ("debug_traceBlockByHash", [UNKNOWN], -32001),
     ("debug_traceTransaction", [UNKNOWN], -32000),
+    ("debug_traceCall", [{"to": NOBODY}, "0x1000"], -32001),
     ("eth_sendRawTransaction", ["0x02"], -32000),
     ("eth_sendRawTransactionSync", ["0x02"], -32000),
 ]
