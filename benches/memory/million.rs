@@ -11,7 +11,7 @@ use std::{
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Node, Now, Producer, Settings, Surroundings};
+use foreseal_node::{Clock, Node, Now, Producer, Production, Settings, Surroundings};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_transfer, test_genesis};
 use rayon::prelude::*;
 
@@ -20,6 +20,8 @@ const SENDERS: u64 = 5_000;
 /// Transactions submitted before each step; ten steps make a block.
 const STEP: usize = 1_000;
 const STEP_TIME: Duration = Duration::from_millis(200);
+/// Ten steps fit into a block.
+const GAS_LIMIT: u64 = 1_000_000_000;
 
 /// Time that moves by a step whenever one was made: the run takes as long as the work, not as long as the chain's clock.
 #[derive(Default)]
@@ -47,7 +49,8 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let wallets = Wallet::some(SENDERS);
     let genesis = test_genesis(&wallets);
-    let settings = Settings { genesis: Some(genesis), ..Settings::new(folder.path().to_owned()) };
+    let production = Production { gas_limit: Some(GAS_LIMIT), ..Production::default() };
+    let settings = Settings { genesis: Some(genesis), production, ..Settings::new(folder.path().to_owned()) };
     let clock = Arc::new(StepClock::default());
     let mut blocks = 0_u64;
     let randomness = Box::new(move || {
@@ -65,12 +68,18 @@ impl Run {
     fn go(&mut self, total: u64) {
         let started = Instant::now();
         let mut sampled = 0;
-        while self.sent < total {
-            self.submit();
+        let mut taken = 0;
+        while taken < total {
+            // Clients that wait for the node, as far as it is behind.
+            if self.sent - taken < 2 * STEP as u64 {
+                self.submit();
+            }
             self.step();
-            if self.sent - sampled >= 10_000 {
-                sampled = self.sent;
-                self.sample(started.elapsed());
+            let counts = self.node.pool().counts();
+            taken = self.sent - (counts.pooled + counts.queued) as u64;
+            if taken - sampled >= 10_000 {
+                sampled = taken;
+                self.sample(taken, started.elapsed());
             }
         }
     }
@@ -104,12 +113,12 @@ impl Run {
         self.producer.tick(self.clock.now(), &mut || true).expect("production goes on");
     }
 
-    fn sample(&self, elapsed: Duration) {
+    fn sample(&self, taken: u64, elapsed: Duration) {
         let view = self.node.view().expect("the node has started");
         let (anonymous, file) = resident();
         println!(
             "{{\"transactions\": {}, \"block\": {}, \"seconds\": {:.1}, \"anonymous_bytes\": {anonymous}, \"file_bytes\": {file}}}",
-            self.sent,
+            taken,
             view.latest().number(),
             elapsed.as_secs_f64(),
         );
