@@ -51,6 +51,7 @@ def test_every_variable_is_read() -> None:
             "FORESEAL_EXTRA_DATA": "0x01",
             "FORESEAL_PRODUCE": "no",
             "FORESEAL_PUBLIC": "1",
+            "FORESEAL_ADMIN": "[::1]:8546",
             "FORESEAL_HOSTS": "a.example, B.example",
             "FORESEAL_STORE_MAP": "2000000",
             "FORESEAL_STORE_PROOFS": "2048",
@@ -76,6 +77,7 @@ def test_every_variable_is_read() -> None:
         }
     )
     assert settings.hosts == {"a.example", "b.example"}
+    assert settings.admin == ("::1", 8546)
     assert settings.forbidden == {"eth_getBlockReceipts"}
     limits = settings.limits
     assert (limits.body, limits.batch, limits.depth, limits.response, limits.calls) == (1000, 10, 20, 2000, 3)
@@ -89,6 +91,7 @@ def test_every_variable_is_read() -> None:
         "fee_recipient": "0x" + "11" * 20,
         "extra_data": "0x01",
         "produce": False,
+        "development": False,
         "queue": 3,
         "store": {"map": 2_000_000, "proofs": 2048, "recent": 16, "backlog": 900, "retention": 0},
         "limits": {
@@ -112,6 +115,8 @@ def test_the_development_chain_reaches_the_core_in_wei() -> None:
     assert (chain["kind"], chain["chain_id"], chain["accounts"]) == ("dev", 31337, 20)
     assert int(chain["balance"], 16) == 10_000 * 10**18
     assert settings.browsers
+    assert settings.development
+    assert orjson.loads(settings.for_core())["development"] is True
     assert settings.dev == DevChain()
 
 
@@ -120,6 +125,7 @@ def test_the_development_chain_reaches_the_core_in_wei() -> None:
     [
         ("FORESEAL_STEP", "fast", "FORESEAL_STEP: 'fast' is not a duration"),
         ("FORESEAL_PUBLIC", "maybe", "FORESEAL_PUBLIC: 'maybe' is neither true nor false"),
+        ("FORESEAL_ADMIN", "8546", "FORESEAL_ADMIN: '8546' is no address"),
         ("FORESEAL_MAX_BATCH", "-1", "FORESEAL_MAX_BATCH: '-1' is not a whole number"),
         ("FORESEAL_MAX_BATCH", "0", "the batch limit must be at least 1"),
         ("FORESEAL_MAX_DEPTH", "251", "the depth limit must be at most 250, not 251"),

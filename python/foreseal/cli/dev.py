@@ -55,7 +55,7 @@ def dev_command(
         if datadir is None:
             datadir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-")))
         dev = None if genesis else DevChain(**chain)
-        settings = settings_from(options, datadir=datadir, genesis=genesis, dev=dev, browsers=True)
+        settings = settings_from(options, datadir=datadir, genesis=genesis, dev=dev, browsers=True, development=True)
         # Derived before the chain starts: wrong words are wrong use.
         banner = make_banner(settings, kept=kept)
         serve_until_stopped(settings, host, port, banner.show)

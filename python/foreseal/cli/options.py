@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from foreseal.server.address import parse_address
 from foreseal.server.durations import parse_duration
 from foreseal.server.settings import Settings, SettingsError, split_limits
 
@@ -49,6 +50,18 @@ class HexBytes(click.ParamType[str]):
         return text
 
 
+class Address(click.ParamType[tuple[str, int]]):
+    """Host and port, written HOST:PORT."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        try:
+            return parse_address(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 DURATION = Duration()
 STORE_MAP = click.option(
     "--store-map", type=click.IntRange(min=1 << 20), metavar="BYTES", help="Greatest size of the store: address space."
@@ -72,6 +85,12 @@ endpoint_options = stacked(
     click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
     click.option("--port", default=8545, show_default=True, type=click.IntRange(0, 65535), help="Port; 0: any free."),
     click.option("--public", is_flag=True, help="Public endpoint: eth_getBlockReceipts is refused with HTTP 403."),
+    click.option(
+        "--admin",
+        type=Address(),
+        metavar="HOST:PORT",
+        help="Answer here too, and the methods for administrators here alone; port 0: any free.  [default: nowhere]",
+    ),
     click.option(
         "--allowed-host",
         "hosts",

@@ -26,8 +26,15 @@ def _refused(status: int, code: int, message: str, data: bytes | None = None) ->
 class Calls:
     """Runs calls against one node. Used from the event loop's thread only."""
 
-    def __init__(self, core: Core, registry: Registry, most: int, forbidden: frozenset[str]) -> None:
-        self.completions = Completions(core)
+    def __init__(
+        self,
+        core: Core,
+        registry: Registry,
+        most: int,
+        forbidden: frozenset[str],
+        completions: Completions | None = None,
+    ) -> None:
+        self.completions = Completions(core) if completions is None else completions
         self._registry = registry
         self._registered = registry.methods
         self._most = most

@@ -11,6 +11,7 @@ import orjson
 from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.calls import Calls, Refused
+from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
 from foreseal.rpc.envelope import NULL, InvalidRequest, failure, is_deeper, over_limit, read_call, success
 from foreseal.rpc.limits import Allowance, Limits
@@ -36,9 +37,19 @@ _BATCH_TURN = 0.002
 class Dispatcher:
     """Answers request bodies from one node. Used from the event loop's thread only."""
 
-    def __init__(self, core: Core, limits: Limits, registry: Registry, forbidden: frozenset[str] = frozenset()) -> None:
-        """`forbidden` names the methods that are refused with HTTP 403 and -32004."""
-        self.calls = Calls(core, registry, limits.calls, forbidden)
+    def __init__(
+        self,
+        core: Core,
+        limits: Limits,
+        registry: Registry,
+        forbidden: frozenset[str] = frozenset(),
+        completions: Completions | None = None,
+    ) -> None:
+        """`forbidden` names the methods that are refused with HTTP 403 and -32004.
+
+        `completions` are those of another dispatcher of the same node: the node has one way back for all outcomes.
+        """
+        self.calls = Calls(core, registry, limits.calls, forbidden, completions)
         self.answered: Counter[str] = Counter()
         """Answered calls by method."""
         self.failed: Counter[tuple[str, int]] = Counter()

@@ -6,7 +6,7 @@ from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher
 from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
-from foreseal.server.access import CORS, PREFLIGHT, Headers, Hosts
+from foreseal.server.access import CORS, PREFLIGHT, Headers
 from foreseal.server.metrics import render_metrics
 from foreseal.server.settings import Settings
 
@@ -56,7 +56,8 @@ class Response(NamedTuple):
 class Handler:
     """Decides what an HTTP request gets. Used from the event loop's thread only."""
 
-    def __init__(self, node: Node, dispatcher: Dispatcher, settings: Settings) -> None:
+    def __init__(self, node: Node, dispatcher: Dispatcher, settings: Settings, *, admin: bool = False) -> None:
+        """`admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all."""
         self.largest_body = settings.limits.body
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no closer look.
@@ -65,16 +66,17 @@ class Handler:
         """Answers the body of a call: status and bytes, at once or to await."""
         self._node = node
         self._dispatcher = dispatcher
-        self._browsers = settings.browsers
-        self._hosts = Hosts(settings.hosts, any_by_default=not settings.browsers)
-        self._common = CORS if settings.browsers else []
+        self._admin = admin
+        self._browsers = settings.browsers and not admin
+        self._hosts = settings.admin_hosts() if admin else settings.endpoint_hosts()
+        self._common = CORS if self._browsers else []
         # Heads of calls found good, by what `_check` looks at, so that the usual ones cost one look-up.
         self._good: set[tuple[str, str, bytes | None, bytes | None]] = set()
 
     def route(self, verb: str, path: str, headers: Headers) -> Response | None:
         """Answer from the head of a request; None for a call, whose body goes to `answer`."""
         head = (verb, path, headers.get(b"content-type"), headers.get(b"host"))
-        if head not in self._good:
+        if head not in self._good or (self._admin and b"origin" in headers):
             response = self._check(verb, path, headers)
             if response is not None:
                 if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
@@ -89,6 +91,9 @@ class Handler:
         if not self._hosts.accepts(headers):
             text = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
             return self._text(403, text)
+        if self._admin and b"origin" in headers:
+            # A page may send a body without a content type, and no browser asks before it does.
+            return self._text(403, "pages may not call the admin listener")
         if path != "/":
             return self._page(verb, path)
         if verb != "POST":

@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 
 from foreseal.rpc import Limits
+from foreseal.server.access import Hosts
+from foreseal.server.address import parse_address
 from foreseal.server.durations import format_duration, parse_duration
 
 PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
@@ -101,6 +103,10 @@ class Settings:
     """Whether this is the public endpoint, which refuses some methods."""
     browsers: bool = False
     """Whether pages of any origin may call (CORS), as in development."""
+    development: bool = False
+    """Whether tests may change chain, clock and accounts, and the node signs for its own accounts."""
+    admin: tuple[str, int] | None = None
+    """Host and port (0: any free one) of the admin listener; None opens none."""
     hosts: frozenset[str] = frozenset()
     """Host names that requests may carry beside loopback ones; empty accepts any unless `browsers`, `*` accepts any."""
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -136,6 +142,15 @@ class Settings:
         """Methods that are refused with HTTP 403."""
         return PUBLIC_FORBIDDEN if self.public else frozenset()
 
+    def endpoint_hosts(self) -> Hosts:
+        """Host names that requests to the endpoint may carry."""
+        return Hosts(self.hosts, any_by_default=not self.browsers)
+
+    def admin_hosts(self) -> Hosts:
+        """Host names that requests to the admin listener may carry: its own as well."""
+        own = frozenset({self.admin[0].lower()} if self.admin else ())
+        return Hosts(self.hosts | own, any_by_default=False)
+
     def for_core(self) -> bytes:
         """The part that the core needs, JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored."""
         chain: dict[str, Any] = {"kind": "stored"}
@@ -160,6 +175,7 @@ class Settings:
                 "fee_recipient": self.fee_recipient,
                 "extra_data": self.extra_data,
                 "produce": self.produce,
+                "development": self.development,
                 "queue": self.limits.calls,
                 "store": asdict(self.store),
                 "limits": asdict(self.core_limits),
@@ -178,7 +194,7 @@ class Settings:
             raise SettingsError("FORESEAL_DATADIR is not set: name the folder that holds the chain")
         values = {_field(variable): value for variable, value in given.items()}
         values["dev"] = DevChain() if values.get("dev") else None
-        values["browsers"] = values["dev"] is not None
+        values["browsers"] = values["development"] = values["dev"] is not None
         return cls(**split_limits(values))
 
 
@@ -234,6 +250,7 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_EXTRA_DATA": str,
     "FORESEAL_PRODUCE": _flag,
     "FORESEAL_PUBLIC": _flag,
+    "FORESEAL_ADMIN": parse_address,
     "FORESEAL_HOSTS": _names,
     "FORESEAL_STORE_MAP": _whole,
     "FORESEAL_STORE_PROOFS": _whole,

@@ -18,18 +18,26 @@ use crate::settings::PySettings;
 use crate::waits::Waits;
 use crate::workers::Workers;
 
-/// What answers calls, shared by the node and the views taken from it.
+/// What answers calls, shared by the node, its administrators' door, and the views taken from both.
 struct Core {
+    /// The methods for everyone.
     api: Arc<Api>,
+    /// Those and the administrators' own.
+    admin: Arc<Api>,
     workers: Workers,
     waits: Waits,
     completions: Arc<Completions>,
 }
 
 impl Core {
+    fn api(&self, admin: bool) -> &Arc<Api> {
+        if admin { &self.admin } else { &self.api }
+    }
+
     /// Answers at once, or hands the call to a core thread and gives `None`.
     fn call(
         &self,
+        admin: bool,
         view: Option<&Arc<View>>,
         method: &str,
         params: &[u8],
@@ -37,10 +45,10 @@ impl Core {
     ) -> Result<Option<Vec<u8>>, RpcError> {
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
         match row.cost {
-            Cost::Inline => self.api.run(view, row, params).map(Some),
+            Cost::Inline => self.api(admin).run(view, row, params).map(Some),
             Cost::Threaded => {
                 // Not the core itself: the last reference to it must not end on one of its own threads.
-                let (api, waits) = (self.api.clone(), self.waits.adder());
+                let (api, waits) = (self.api(admin).clone(), self.waits.adder());
                 let (view, params) = (view.cloned(), params.to_vec());
                 let work = move || match api.begin(view.as_ref(), row, &params) {
                     Ok(Reply::Ready(answer)) => Some(Ok(answer)),
@@ -65,13 +73,17 @@ fn answer(py: Python<'_>, result: Result<Option<Vec<u8>>, RpcError>) -> PyResult
 ///
 /// `settings` is a JSON object: `datadir`, `chain` ({"kind": "stored"}, {"kind": "file", "path"} or {"kind":
 /// "dev", "chain_id", "mnemonic", "accounts", "balance" in wei, "gas_limit"}), `block_time` and `step` in ms,
-/// `gas_limit`, `fee_recipient`, `extra_data`, `produce`, `limits`, `threads`, `queue`, `log`. The data directory
+/// `gas_limit`, `fee_recipient`, `extra_data`, `produce`, `development`, `limits`, `threads`, `queue`, `log`. The data directory
 /// is locked at once; nothing else happens before `start`.
 ///
 /// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if those
 /// cannot be used.
 #[pyclass(name = "Node", module = "foreseal._core", frozen)]
-pub struct PyNode(Arc<Core>);
+pub struct PyNode {
+    core: Arc<Core>,
+    /// Whether administrators call here.
+    admin: bool,
+}
 
 #[pymethods]
 impl PyNode {
@@ -79,12 +91,18 @@ impl PyNode {
     fn new(py: Python<'_>, settings: Input<'_>) -> PyResult<Self> {
         let settings: &[u8] = &settings;
         let core = py.detach(|| open(settings))?;
-        Ok(Self(Arc::new(core)))
+        Ok(Self { core: Arc::new(core), admin: false })
+    }
+
+    /// The same node, which serves the methods of administrators as well: for the admin listener. Outcomes of both come
+    /// back by the one `event_fd` and `drain`, so their tickets must differ.
+    fn for_admin(&self) -> Self {
+        Self { core: self.core.clone(), admin: true }
     }
 
     /// Starts the writing thread, which replays the journal and then produces. Returns at once.
     fn start(&self) {
-        self.0.api.node().start();
+        self.core.api.node().start();
     }
 
     /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes, or None if a core
@@ -98,18 +116,18 @@ impl PyNode {
         params: Input<'_>,
         ticket: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let view = self.0.api.node().view();
-        answer(py, self.0.call(view.as_ref(), method, &params, ticket))
+        let view = self.core.api.node().view();
+        answer(py, self.core.call(self.admin, view.as_ref(), method, &params, ticket))
     }
 
     /// The newest view, to answer several calls from.
     fn view(&self) -> PyView {
-        PyView { core: self.0.clone(), view: self.0.api.node().view() }
+        PyView { core: self.core.clone(), admin: self.admin, view: self.core.api.node().view() }
     }
 
     /// A descriptor that is readable while `drain` has something; valid as long as the node.
     fn event_fd(&self) -> RawFd {
-        self.0.completions.descriptor()
+        self.core.completions.descriptor()
     }
 
     /// What core threads have finished: (ticket, JSON bytes or RpcError) pairs, oldest first.
@@ -118,32 +136,32 @@ impl PyNode {
             Ok(json) => PyBytes::new(py, &json).into_any(),
             Err(error) => rpc_error(error).into_value(py).into_bound(py).into_any(),
         };
-        self.0.completions.drain().into_iter().map(|(ticket, outcome)| (ticket, object(outcome))).collect()
+        self.core.completions.drain().into_iter().map(|(ticket, outcome)| (ticket, object(outcome))).collect()
     }
 
     /// Block number and step index of the newest view, and ms since the last tick. (0, 0) while it starts.
     fn freshness(&self) -> (u64, u64, u64) {
-        let node = self.0.api.node();
+        let node = self.core.api.node();
         let age = u64::try_from(node.age().as_millis()).unwrap_or(u64::MAX);
         node.view().map_or((0, 0, age), |view| (view.pending().number(), view.pending_index(), age))
     }
 
     /// Whether the node can be relied on, and if not, why: production ended, or its last tick is too old.
     fn health(&self) -> (bool, String) {
-        let node = self.0.api.node();
+        let node = self.core.api.node();
         verdict(node.status().healthy(node.tick_limit()))
     }
 
     /// As `health`, and the journal is replayed.
     fn ready(&self) -> (bool, String) {
-        let node = self.0.api.node();
+        let node = self.core.api.node();
         verdict(node.status().ready(node.tick_limit()))
     }
 
     /// The answer of `foreseal_status`, JSON. Raises RpcError.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let view = self.0.api.node().view();
-        let json = self.0.api.call(view.as_ref(), "foreseal_status", b"[]").map_err(rpc_error)?;
+        let view = self.core.api.node().view();
+        let json = self.core.api.call(view.as_ref(), "foreseal_status", b"[]").map_err(rpc_error)?;
         Ok(PyBytes::new(py, &json))
     }
 
@@ -151,9 +169,9 @@ impl PyNode {
     /// with -32002, running ones finish. Blocks until all that is done; a second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
-            self.0.workers.stop();
-            self.0.waits.stop();
-            self.0.api.node().stop();
+            self.core.workers.stop();
+            self.core.waits.stop();
+            self.core.api.node().stop();
         });
     }
 }
@@ -162,6 +180,7 @@ impl PyNode {
 #[pyclass(name = "View", module = "foreseal._core", frozen)]
 pub struct PyView {
     core: Arc<Core>,
+    admin: bool,
     /// `None` if it was taken while the node started.
     view: Option<Arc<View>>,
 }
@@ -176,7 +195,7 @@ impl PyView {
         params: Input<'_>,
         ticket: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        answer(py, self.core.call(self.view.as_ref(), method, &params, ticket))
+        answer(py, self.core.call(self.admin, self.view.as_ref(), method, &params, ticket))
     }
 }
 
@@ -192,8 +211,9 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let completions = Arc::new(Completions::new()?);
     let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
     let api = Arc::new(Api::new(node, settings.limits(), random()));
+    let admin = Arc::new(api.for_admin());
     let waits = Waits::start(api.clone(), completions.clone())?;
-    Ok(Core { api, workers, waits, completions })
+    Ok(Core { api, admin, workers, waits, completions })
 }
 
 fn random() -> B256 {

@@ -1,0 +1,47 @@
+"""Where a server listens."""
+
+import socket
+
+
+class AddressError(OSError):
+    """An address that cannot be listened on; the message names it and says why."""
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port written HOST:PORT, an IPv6 address in brackets. Raises ValueError."""
+    host, colon, port = text.strip().rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        colon = ""
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError(f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:8546")
+    return host, int(port)
+
+
+def free_address(host: str, port: int) -> tuple[str, int]:
+    """The numeric address of `host` and a port (0: any free one) that nobody listens on. Raises `AddressError`.
+
+    granian shares its ports between processes (SO_REUSEPORT): without this look a second server would silently take
+    half of the first one's requests.
+    """
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+            probe.listen(1)
+            return str(where[0]), int(probe.getsockname()[1])
+    except OSError as error:
+        raise AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+
+
+def url(address: str, port: int) -> str:
+    """The URL at which this machine reaches a server that listens on a numeric address."""
+    host = reachable(address)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def reachable(address: str) -> str:
+    """The address by which this machine reaches a server that listens on `address`, which may stand for all of them."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared with, not bound

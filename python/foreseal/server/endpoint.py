@@ -1,0 +1,82 @@
+"""HTTP requests of the ASGI protocol, handed to one handler."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from foreseal.server.access import Headers
+from foreseal.server.bodies import Bodies
+from foreseal.server.handler import Answer, Handler
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_POLICY_VIOLATION = 1008
+
+
+class Endpoint:
+    """A handler as an ASGI application without a lifespan of its own."""
+
+    def __init__(self, handler: Handler, bodies: Bodies) -> None:
+        self._handler = handler
+        self._bodies = bodies
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Serve one HTTP request; a WebSocket is refused."""
+        if scope["type"] != "http":
+            await refuse_websocket(receive, send)
+            return
+        headers = dict(scope["headers"])
+        response: Answer | None = self._handler.route(scope["method"], scope["path"], headers)
+        if response is None:
+            response = await self._call(headers, receive)
+        status, lines, answer = response
+        await send({"type": "http.response.start", "status": status, "headers": lines})
+        await send({"type": "http.response.body", "body": answer})
+
+    async def _call(self, headers: Headers, receive: Receive) -> Answer:
+        """Read the body of a call and answer it."""
+        body: bytes | None
+        handler, bodies = self._handler, self._bodies
+        reading = bodies.begin()
+        try:
+            message = await receive()
+            body = first = message.get("body", b"")
+            # The message after the declared length is empty and costs a thread hop under granian: it is not asked for.
+            if message.get("more_body", False) and headers.get(b"content-length") != b"%d" % len(first):
+                body = await _read_on(first, headers.get(b"content-length"), receive, handler.largest_body)
+        except asyncio.CancelledError:
+            if not bodies.was_late(reading):
+                raise
+            return handler.too_slow()
+        finally:
+            bodies.end(reading)
+        if body is None or len(body) > handler.largest_body:
+            return handler.too_large()
+        view = handler.view_header()
+        reply = handler.answer(body)
+        status, answer = reply if isinstance(reply, tuple) else await reply
+        # A plain tuple: making a named one takes as long as parsing a call.
+        return status, handler.response_headers(status, view, headers), answer
+
+
+async def _read_on(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | None:
+    """The whole body that began with `body`; None as soon as it is larger than `largest`."""
+    length = int(declared) if declared is not None else None
+    parts, size = [body], len(body)
+    while size <= largest:
+        message = await receive()
+        part = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if size == length or not message.get("more_body", False):
+            break
+    return b"".join(parts) if size <= largest else None
+
+
+async def refuse_websocket(receive: Receive, send: Send) -> None:
+    """Close a WebSocket before it is open, with a reason."""
+    await receive()
+    reason = "WebSocket is not served here: send JSON-RPC by POST"
+    await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": reason})

@@ -1,0 +1,62 @@
+"""granian inside this process, in front of one ASGI application."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.embed import Server
+
+from foreseal.server.address import reachable, url
+
+# Requests that wait to be accepted, and that may be in work at once.
+BACKLOG = 1024
+# Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
+# clients poll: every now and then the close would meet a request on its way, which then fails.
+IDLE_TIME = 125_000
+# Seconds between two looks whether the server listens already.
+_LOOK = 0.01
+
+
+class Listener:
+    """Answers on one address from `start` to `stop`, on the event loop that runs."""
+
+    def __init__(self, application: Any, address: str, port: int) -> None:
+        """`address` is numeric, and `port` one that is free."""
+        self.url = url(address, port)
+        """Where this machine reaches it."""
+        self._where = (reachable(address), port)
+        self._server = Server(
+            application,
+            address=address,
+            port=port,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            http1_settings=HTTP1Settings(header_read_timeout=IDLE_TIME),
+            websockets=True,
+            backlog=BACKLOG,
+            log_level=LogLevels.error,
+        )
+        self.serving: asyncio.Future[None] | None = None
+        """Done when the server ended by itself, with its failure if there was one."""
+
+    async def start(self, stop: asyncio.Event | None = None) -> bool:
+        """Wait until the port takes connections; False if the server ends, or `stop` is set, before."""
+        self.serving = asyncio.ensure_future(self._server.serve())
+        while not self.serving.done() and not (stop is not None and stop.is_set()):
+            with contextlib.suppress(OSError):
+                _, writer = await asyncio.open_connection(*self._where)
+                writer.close()
+                return True
+            await asyncio.sleep(_LOOK)
+        return False
+
+    async def stop(self) -> None:
+        """Take no more connections and wait for the end. Raises what ended the server."""
+        if self.serving is None:
+            return
+        if not self.serving.done():
+            self._server.stop()  # type: ignore[no-untyped-call]
+        await self.serving

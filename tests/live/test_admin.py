@@ -1,0 +1,151 @@
+"""Who may call what: development methods on development nodes, those for administrators on the admin listener."""
+
+import contextlib
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command import foreseal
+from live import LiveNode, Rpc, RpcFailure, live_node, wait_for
+from live.blocks import wait_for_block
+
+_ADMIN = re.compile(r"administrators call at (http://\S+)")
+JSON = {"Content-Type": "application/json"}
+SET = {"jsonrpc": "2.0", "id": 1, "method": "foreseal_setFinality", "params": [{"safe": "0x0"}]}
+
+
+class Pair:
+    """A node and both ways to it."""
+
+    def __init__(self, node: LiveNode) -> None:
+        found = wait_for(lambda: _ADMIN.search(node.printed), 10, "URL for administrators")
+        self.node = node
+        self.public = node.rpc
+        self.admin = Rpc(found[1])
+
+
+@contextlib.contextmanager
+def with_admin(*arguments: str, command: str = "dev") -> Iterator[Pair]:
+    with live_node("--admin", "127.0.0.1:0", *arguments, command=command) as node:
+        pair = Pair(node)
+        yield pair
+        pair.admin.close()
+
+
+@pytest.fixture(scope="module")
+def dev() -> Iterator[Pair]:
+    with with_admin() as pair:
+        yield pair
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """`foreseal run` on a chain that `foreseal dev` began."""
+    folder = str(tmp_path_factory.mktemp("chain"))
+    with live_node("--datadir", folder) as begun:
+        begun.rpc("anvil_setBalance", "0x" + "77" * 20, "0x5")
+        wait_for_block(begun.rpc, 1)
+    with with_admin("--datadir", folder, command="run") as pair:
+        yield pair
+
+
+def names(rpc: Rpc) -> set[str]:
+    return {method["name"] for method in rpc("rpc.discover")["methods"]}
+
+
+def refusal(rpc: Rpc, method: str, *params: Any) -> RpcFailure:
+    with pytest.raises(RpcFailure) as caught:
+        rpc(method, *params)
+    return caught.value
+
+
+def test_run_refuses_every_development_method_on_both_listeners(dev: Pair, run: Pair) -> None:
+    development = names(dev.public) - names(run.public)
+    assert {"evm_mine", "anvil_setBalance", "hardhat_setBalance", "evm_snapshot", "anvil_reorg"} <= development
+    for rpc in (run.public, run.admin):
+        head = rpc("eth_blockNumber")
+        for method in development:
+            refused = refusal(rpc, method)
+            assert refused.code == -32601, method
+            assert refused.message == f"the method {method} is served by development nodes only: foreseal dev"
+        assert int(rpc("eth_blockNumber"), 16) - int(head, 16) < 10
+
+
+def test_finality_is_set_on_the_admin_listener_alone(dev: Pair, run: Pair) -> None:
+    for pair in (dev, run):
+        assert names(pair.admin) - names(pair.public) == {"foreseal_setFinality"}
+        wait_for_block(pair.public, 1)
+        refused = refusal(pair.public, "foreseal_setFinality", {"safe": "0x1"})
+        assert refused.code == -32601
+        assert refused.message == "the method foreseal_setFinality is served on the admin listener only: --admin"
+        assert pair.public("eth_getBlockByNumber", "safe", False)["number"] == "0x0"
+        assert pair.admin("foreseal_setFinality", {"safe": "0x1"}) is True
+        assert pair.public("eth_getBlockByNumber", "safe", False)["number"] == "0x1"
+        assert pair.public("eth_getBlockByNumber", "finalized", False)["number"] == "0x0"
+
+
+def test_batches_on_the_admin_listener_are_its_own(dev: Pair) -> None:
+    call = ("foreseal_setFinality", {"finalized": "0x0"})
+    assert dev.admin.batch(call, ("eth_chainId",)) == [True, "0x7a69"]
+    with pytest.raises(RpcFailure, match="-32601"):
+        dev.public.batch(("eth_chainId",), call)
+
+
+def test_outcomes_go_back_to_the_listener_that_asked(dev: Pair) -> None:
+    """Long calls of both wait on the same core threads."""
+    wrong: list[Any] = []
+
+    def ask(url: str, value: int) -> None:
+        rpc = Rpc(url)
+        code = f"0x60{value:02x}60005260206000f3"
+        place = "0x" + "ab" * 20
+        for _ in range(100):
+            answer = rpc("eth_call", {"to": place}, "latest", {place: {"code": code}})
+            if int(answer, 16) != value:
+                wrong.append((value, answer))
+        rpc.close()
+
+    threads = [threading.Thread(target=ask, args=(rpc.url, value)) for value, rpc in ((1, dev.public), (2, dev.admin))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "http://localhost:3000"}, {"Origin": "null"}, {"Host": "evil.example"}])
+def test_no_page_may_call_the_admin_listener(dev: Pair, run: Pair, headers: dict[str, str]) -> None:
+    for pair in (dev, run):
+        for _ in range(2):
+            # A good request before it changes nothing.
+            assert pair.admin.post(json.dumps(SET).encode(), JSON).status == 200
+            assert pair.admin.post(json.dumps(SET).encode(), JSON | headers).status == 403
+        assert pair.admin.request("OPTIONS", "/", headers={"Origin": "http://a.example"}).status == 403
+        answer = pair.admin.post(json.dumps(SET).encode(), JSON)
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_the_admin_listener_has_the_pages_of_the_other_one(dev: Pair) -> None:
+    assert dev.admin.request("GET", "/readyz").status == 200
+    assert b"foreseal_" in dev.admin.request("GET", "/metrics").body
+
+
+def test_without_the_option_there_is_no_admin_listener(node: LiveNode) -> None:
+    assert "administrators" not in node.printed
+    assert refusal(node.rpc, "foreseal_setFinality", {"safe": "0x0"}).code == -32601
+
+
+def test_a_taken_address_is_named_before_anything_is_opened(dev: Pair, tmp_path: Path) -> None:
+    where = dev.admin.url.removeprefix("http://")
+    done: subprocess.CompletedProcess[str] = foreseal(
+        "dev", "--port", 0, "--admin", where, "--datadir", tmp_path / "new"
+    )
+    assert done.returncode == 1
+    assert f"cannot listen on {where}" in done.stderr
+    assert not (tmp_path / "new").exists()
