@@ -57,7 +57,9 @@ class FakeNode:
             case "eth_getBlockReceipts" | "echo":
                 return params
             case "rpc.discover":
-                return b'{"openrpc":"1.3.2","methods":[{"name":"eth_blockNumber"},{"name":"echo"}]}'
+                document = b'{"openrpc":"1.3.2","methods":[{"name":"eth_blockNumber"},{"name":"echo"}]}'
+                self._later(ticket, lambda: document)
+                return None
             case "rpc_modules":
                 return b'{"eth":"1.0"}'
             case "reverts":

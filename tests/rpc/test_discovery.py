@@ -1,5 +1,8 @@
 """Methods registered from Python are listed beside the core's."""
 
+import asyncio
+from typing import Any
+
 import orjson
 
 from foreseal.rpc import Registry
@@ -9,10 +12,18 @@ from fake_core import FakeNode
 
 
 def listed(registry: Registry, method: str) -> dict[str, object]:
-    node = FakeNode()
-    outcome = Calls(node, registry, most=10, forbidden=frozenset()).run(node, method, b"[]")
-    assert isinstance(outcome, bytes)
-    return dict(orjson.loads(outcome))
+    async def answered() -> Any:
+        node = FakeNode()
+        calls = Calls(node, registry, most=10, forbidden=frozenset())
+        calls.completions.attach(asyncio.get_running_loop())
+        # Twice: an outcome that comes later must not be taken for another one's.
+        outcomes = [calls.run(node, method, b"[]"), calls.run(node, method, b"[]")]
+        first, second = [await outcome if isinstance(outcome, asyncio.Future) else outcome for outcome in outcomes]
+        assert first == second
+        calls.completions.detach()
+        return first
+
+    return dict(orjson.loads(asyncio.run(answered())))
 
 
 def test_without_registered_methods_the_answer_is_the_cores() -> None:

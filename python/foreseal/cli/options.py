@@ -105,6 +105,18 @@ production_options = stacked(
     click.option("--step", type=DURATION, default="200ms", show_default=True, help="Time between pre-confirmed steps."),
     click.option("--gas-limit", type=click.IntRange(min=5000), help="Gas limit that produced blocks move towards."),
     click.option(
+        "--safe-depth",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Blocks by which safe trails latest.  [default: 32]",
+    ),
+    click.option(
+        "--finalized-depth",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Blocks by which finalized trails latest.  [default: 64]",
+    ),
+    click.option(
         "--fee-recipient", type=HexBytes(20, exact=True), metavar="ADDRESS", help="Account that gets the tips."
     ),
     click.option("--extra-data", type=HexBytes(32), metavar="HEX", help="extraData of produced blocks."),

@@ -62,14 +62,24 @@ class Calls:
         self._apart.add(method)
         return completions.due()
 
-    def _listing(self, reader: Reader, method: str, params: bytes) -> Outcome:
+    def _listing(self, reader: Reader, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
         """The core's list of methods together with those registered from Python."""
         try:
             answer = reader.call(method, params, self.completions.ticket)
         except RpcError as error:
             return error
+        if answer is None:
+            return asyncio.ensure_future(self._listed(method, self.completions.due()))
+        return self._joined(method, answer)
+
+    async def _listed(self, method: str, due: asyncio.Future[Outcome]) -> Outcome:
+        return self._joined(method, await due)
+
+    def _joined(self, method: str, answer: Outcome) -> Outcome:
+        if isinstance(answer, RpcError):
+            return answer
         signatures = {name: signature for name, (_, signature) in self._registered.items()}
-        return discovery.with_registered(method, answer or b"{}", signatures)
+        return discovery.with_registered(method, answer, signatures)
 
     def _refusal(self, method: str) -> Refused | None:
         """Why a method that is forbidden, or that runs on core threads, is not taken; None if it is."""

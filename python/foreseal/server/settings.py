@@ -95,6 +95,10 @@ class Settings:
     """Milliseconds between pre-confirmed steps."""
     gas_limit: int | None = None
     """Gas limit that produced blocks move towards; None keeps the genesis' own."""
+    safe_depth: int = 32
+    """Blocks by which `safe` trails `latest`."""
+    finalized_depth: int = 64
+    """Blocks by which `finalized` trails `latest`, at least those of `safe`."""
     fee_recipient: str = "0x" + "00" * 20
     extra_data: str = "0x" + b"foreseal".hex()
     produce: bool = True
@@ -134,6 +138,10 @@ class Settings:
             value = getattr(self.store, setting.name)
             if value is not None and not (setting.name != "retention") <= value <= MOST:
                 raise SettingsError(f"the store's {setting.name} must be at least 1 and at most {MOST}, not {value}")
+        if not 0 <= self.safe_depth <= self.finalized_depth <= MOST:
+            raise SettingsError(
+                f"the depth of safe must be at most that of finalized: {self.safe_depth} and {self.finalized_depth}"
+            )
         if self.gas_limit is not None and self.gas_limit > MOST:
             raise SettingsError(f"the gas limit must be at most {MOST}")
 
@@ -172,6 +180,8 @@ class Settings:
                 "block_time": self.block_time,
                 "step": self.step,
                 "gas_limit": self.gas_limit,
+                "safe_depth": self.safe_depth,
+                "finalized_depth": self.finalized_depth,
                 "fee_recipient": self.fee_recipient,
                 "extra_data": self.extra_data,
                 "produce": self.produce,
@@ -246,6 +256,8 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_BLOCK_TIME": parse_duration,
     "FORESEAL_STEP": parse_duration,
     "FORESEAL_GAS_LIMIT": _whole,
+    "FORESEAL_SAFE_DEPTH": _whole,
+    "FORESEAL_FINALIZED_DEPTH": _whole,
     "FORESEAL_FEE_RECIPIENT": str,
     "FORESEAL_EXTRA_DATA": str,
     "FORESEAL_PRODUCE": _flag,

@@ -73,7 +73,7 @@ fn answer(py: Python<'_>, result: Result<Option<Vec<u8>>, RpcError>) -> PyResult
 ///
 /// `settings` is a JSON object: `datadir`, `chain` ({"kind": "stored"}, {"kind": "file", "path"} or {"kind":
 /// "dev", "chain_id", "mnemonic", "accounts", "balance" in wei, "gas_limit"}), `block_time` and `step` in ms,
-/// `gas_limit`, `fee_recipient`, `extra_data`, `produce`, `development`, `limits`, `threads`, `queue`, `log`. The data directory
+/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `development`, `limits`, `threads`, `queue`, `log`. The data directory
 /// is locked at once; nothing else happens before `start`.
 ///
 /// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if those
@@ -210,7 +210,7 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let node = Arc::new(Node::open(settings.node()?, surroundings)?);
     let completions = Arc::new(Completions::new()?);
     let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
-    let api = Arc::new(Api::new(node, settings.limits(), random()));
+    let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
     let admin = Arc::new(api.for_admin());
     let waits = Waits::start(api.clone(), completions.clone())?;
     Ok(Core { api, admin, workers, waits, completions })

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_node::{Development, Production, Recent, Settings, StoreSettings};
-use foreseal_rpc::Limits;
+use foreseal_node::{Development, FinalityDepth, Production, Recent, Settings, StoreSettings};
+use foreseal_rpc::{Key, Limits};
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use serde::Deserialize;
 
-use crate::accounts::{self, AccountsError};
+use crate::accounts::{self, AccountsError, DerivedAccount};
 
 /// Why settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,10 @@ pub struct PySettings {
     /// Milliseconds.
     step: Option<u64>,
     gas_limit: Option<u64>,
+    /// Blocks by which `safe` trails `latest`.
+    safe_depth: Option<u64>,
+    /// Blocks by which `finalized` trails `latest`.
+    finalized_depth: Option<u64>,
     fee_recipient: Option<Address>,
     extra_data: Option<Bytes>,
     #[serde(default = "yes")]
@@ -167,6 +171,7 @@ impl PySettings {
             produce: self.produce,
             store: self.store(),
             development: self.development.then(Development::default),
+            finality: self.finality(),
             ..Settings::new(self.datadir.clone())
         })
     }
@@ -179,6 +184,14 @@ impl PySettings {
             recent: Recent { blocks: self.store.recent.unwrap_or(default.recent.blocks), ..default.recent },
             backlog: self.store.backlog.unwrap_or(default.backlog),
             retention: self.store.retention.unwrap_or(default.retention),
+        }
+    }
+
+    fn finality(&self) -> FinalityDepth {
+        let default = FinalityDepth::default();
+        FinalityDepth {
+            safe: self.safe_depth.unwrap_or(default.safe),
+            finalized: self.finalized_depth.unwrap_or(default.finalized),
         }
     }
 
@@ -196,6 +209,19 @@ impl PySettings {
             gas_limit: self.gas_limit,
             extra_data: self.extra_data.clone().unwrap_or(default.extra_data),
         })
+    }
+
+    /// Keys that a development node signs with: those of its development chain.
+    pub fn keys(&self) -> Result<Vec<Key>, SettingsError> {
+        match &self.chain {
+            ChainSource::Dev { mnemonic, accounts, .. } if self.development => {
+                let derived = accounts::derive(mnemonic, *accounts)?;
+                let key =
+                    |account: DerivedAccount| Key { address: account.address, secret: account.key.into() };
+                Ok(derived.into_iter().map(key).collect())
+            }
+            ChainSource::Dev { .. } | ChainSource::File { .. } | ChainSource::Stored => Ok(Vec::new()),
+        }
     }
 
     /// Limits of single requests.

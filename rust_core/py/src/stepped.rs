@@ -131,7 +131,7 @@ impl PySteppedNode {
         let producer = node.start_stepped()?;
         node.control(|writer| writer.set_mining(Mining::Manual))?;
         // Whoever asks it is in this process and may guess what it likes.
-        let api = Api::new(node, settings.limits(), B256::ZERO);
+        let api = Api::new(node, settings.limits(), B256::ZERO).with_keys(settings.keys()?);
         Ok(Self { api, now, producer: Mutex::new(producer) })
     }
 

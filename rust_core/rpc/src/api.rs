@@ -12,7 +12,7 @@ use foreseal_node::{Node, View};
 use foreseal_types::mutant;
 
 use crate::{
-    Access, Development, Error, Method, RpcError, Wait,
+    Access, Development, Error, Key, Method, RpcError, Wait,
     filters::Filters,
     params::Params,
     table::{self, Run},
@@ -126,6 +126,12 @@ impl Api {
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = Arc::new(Filters::new(secret));
         Self { node, limits, filters, development: Arc::default(), admin: false }
+    }
+
+    /// With the keys of accounts that a development node signs for. Before [`Self::for_admin`].
+    #[must_use]
+    pub fn with_keys(self, keys: Vec<Key>) -> Self {
+        Self { development: Arc::new(Development::new(keys)), ..self }
     }
 
     /// The same methods, and those for administrators: for the admin listener.

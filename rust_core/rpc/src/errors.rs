@@ -233,6 +233,9 @@ impl From<Error> for RpcError {
             }
             Error::Sync(error) => error.into(),
             Error::Control(error) => error.into(),
+            Error::Development(error @ DevelopmentError::UnknownAccount(_)) => {
+                Self::new(SERVER, error.to_string())
+            }
             Error::Development(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::State(error) | Error::Resolve(ResolveError::Read(error)) => error.into(),
             Error::Panicked => Self::new(INTERNAL, "internal error"),

@@ -57,7 +57,7 @@ fn max_priority_fee_per_gas(context: &Context<'_>, _: &mut Params<'_>) -> Result
 }
 
 /// The least tip while there is room; a tenth above the median of a block that is nearly full.
-fn suggested_tip(view: &View) -> u128 {
+pub fn suggested_tip(view: &View) -> u128 {
     let full = [view.pending(), view.latest()].into_iter().map(|found| &found.block).find(|block| {
         let header = &block.header;
         u128::from(header.gas_used) * 10 >= u128::from(header.gas_limit) * 9 && !block.transactions.is_empty()

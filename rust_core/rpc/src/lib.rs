@@ -33,7 +33,7 @@ mod transactions;
 mod txpool;
 
 pub use api::{Api, Context, Limits, Reply};
-pub use development::{Development, DevelopmentError};
+pub use development::{Development, DevelopmentError, Key};
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, RpcError};
 pub use params::{Params, ParamsError};
 pub use send_sync::{SyncError, Wait};

@@ -24,7 +24,7 @@ pub struct Question {
 impl Question {
     /// Reads the call object and the block.
     pub fn read(context: &Context<'_>, params: &mut Params<'_>) -> Result<Self, Error> {
-        let request = request(context, params)?;
+        let request = call_object(context, params)?.into();
         let block = params.optional()?.unwrap_or(BlockId::Latest);
         Ok(Self { request, block, state: StateOverrides::default(), overrides: BlockOverrides::default() })
     }
@@ -76,13 +76,13 @@ impl Question {
 }
 
 /// Reads the call object; a chain id in it must be this chain's.
-fn request(context: &Context<'_>, params: &mut Params<'_>) -> Result<CallRequest, Error> {
+pub fn call_object(context: &Context<'_>, params: &mut Params<'_>) -> Result<CallObject, Error> {
     let object: CallObject = params.required()?;
     let want = context.node.spec().chain_id();
     if object.chain_id.is_some_and(|id| id != want) {
         return Err(params.wrong("chainId", Reason::ChainId { want }));
     }
-    Ok(object.into())
+    Ok(object)
 }
 
 /// Hashes of a block's ancestors alone: with another number set, the block would otherwise see those after it.

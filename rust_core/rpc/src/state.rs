@@ -59,7 +59,7 @@ fn get_transaction_count(context: &Context<'_>, params: &mut Params<'_>) -> Resu
 ///
 /// The pool counts on from a nonce, and a step may move transactions from the pool into the view meanwhile. So the
 /// pool's answer holds only if the newest view still has the nonce that it was given.
-fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error> {
+pub fn next_nonce(context: &Context<'_>, address: &Address) -> Result<u64, Error> {
     let pending_nonce = |view: &View| account(&view.pending().state, address).map(|account| account.nonce);
     let mut nonce = pending_nonce(context.view()?)?;
     loop {

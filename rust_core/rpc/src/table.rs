@@ -87,6 +87,8 @@ const FAMILIES: &[&[Method]] = &[
     development::FAMILIES[2],
     development::FAMILIES[3],
     development::FAMILIES[4],
+    development::FAMILIES[5],
+    development::FAMILIES[6],
     discover::METHODS,
     fees::METHODS,
     filters::METHODS,
@@ -146,6 +148,8 @@ pub enum Kind {
     Mine,
     /// A whole number in any notation, at most 64 bits.
     Number,
+    /// Any text.
+    Password,
     Percentiles,
     /// At most 64 bits.
     Quantity,
@@ -165,6 +169,8 @@ pub enum Kind {
     TraceCallConfig,
     /// What to trace and how.
     TraceConfig,
+    /// Typed structured data (EIP-712), or its JSON as text.
+    TypedData,
 }
 
 /// A positional parameter of a method.

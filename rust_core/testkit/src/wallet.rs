@@ -47,6 +47,11 @@ impl Wallet {
         Self { key, address }
     }
 
+    /// The private key.
+    pub fn secret(&self) -> B256 {
+        B256::from_slice(&self.key.to_bytes())
+    }
+
     /// The first `count` test keys.
     pub fn some(count: u64) -> Vec<Self> {
         (0..count).map(Self::numbered).collect()

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use alloy_primitives::Address;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::{Access, Argument, Context, Error, Kind, Method, params::Params};
 
-use super::NULL;
+use super::{Key, NULL};
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const ENABLED: Argument = Argument::required("enabled", Kind::Boolean);
@@ -24,10 +24,14 @@ pub const METHODS: &[Method] = &[
 /// Accounts that are impersonated at once.
 const MAX_IMPERSONATED: usize = 100_000;
 
-/// For whom a development node sends without their key. Not kept over a restart.
-#[derive(Debug, Default)]
+/// Whom a development node speaks for: accounts whose keys it has, and accounts that it impersonates, which is not kept
+/// over a restart.
+#[derive(Default)]
 pub struct Development {
+    /// In the order in which they are printed.
+    keys: Vec<Key>,
     impersonated: RwLock<Impersonated>,
+    sending: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -38,6 +42,26 @@ struct Impersonated {
 }
 
 impl Development {
+    /// Has the keys, and impersonates nobody.
+    pub fn new(keys: Vec<Key>) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
+    /// The keys it has.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// The key of an account.
+    pub fn key(&self, address: &Address) -> Option<&Key> {
+        self.keys.iter().find(|key| key.address == *address)
+    }
+
+    /// The turn of one transaction, from choosing its nonce until it is pooled.
+    pub fn sending(&self) -> MutexGuard<'_, ()> {
+        self.sending.lock()
+    }
+
     /// Whether transactions of this account need no signature.
     pub fn impersonates(&self, address: &Address) -> bool {
         let impersonated = self.impersonated.read();

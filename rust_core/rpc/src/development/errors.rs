@@ -1,5 +1,7 @@
 //! What a development method does not take.
 
+use alloy_primitives::Address;
+
 /// Why a development method refuses its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DevelopmentError {
@@ -10,6 +12,14 @@ pub enum DevelopmentError {
          (depth-1) {last}"
     )]
     ReorgBlock { block: u64, last: u64 },
+    #[error("unknown account {0}: neither its key is here, nor is it impersonated")]
+    UnknownAccount(Address),
+    #[error("from is missing, and the node has no accounts")]
+    NoAccounts,
+    #[error("a transaction with authorizations needs a recipient")]
+    NoRecipient,
+    #[error("blob transactions are not sent in this way: sign them with their sidecar")]
+    Blobs,
     #[error("transaction {index} of the reorg: {why}")]
     ReorgTransaction { index: usize, why: String },
 }

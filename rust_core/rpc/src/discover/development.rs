@@ -1,6 +1,6 @@
 //! What the helpers of tests answer.
 
-use super::results::{BOOLEAN, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, QUANTITY, Row};
+use super::results::{ARRAY, BOOLEAN, DATA, HASH, HASH_OR_NULL, NULL, NUMBER, NUMBER_OR_NULL, QUANTITY, Row};
 
 /// Description, schema, and the methods that answer so.
 pub const RESULTS: &[Row] = &[
@@ -33,6 +33,9 @@ pub const RESULTS: &[Row] = &[
             "hardhat_stopImpersonatingAccount",
         ],
     ),
+    ("addresses of the accounts whose keys the node has", ARRAY, &["eth_accounts"]),
+    ("the transaction's hash", HASH, &["eth_sendTransaction"]),
+    ("the signature: r, s and v, 65 bytes", DATA, &["eth_sign", "eth_signTypedData_v4", "personal_sign"]),
     ("true", BOOLEAN, &["anvil_setStorageAt", "hardhat_setStorageAt"]),
     ("zero", QUANTITY, &["evm_mine"]),
     ("the snapshot's id", QUANTITY, &["anvil_snapshot", "evm_snapshot"]),

@@ -19,6 +19,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Milliseconds => "Milliseconds",
         Kind::Mine => "Mine",
         Kind::Number => "Number",
+        Kind::Password => "Password",
         Kind::Percentiles => "Percentiles",
         Kind::Quantity => "Quantity",
         Kind::ReorgPairs => "ReorgPairs",
@@ -29,6 +30,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::StorageRequests => "StorageRequests",
         Kind::TraceCallConfig => "TraceCallConfig",
         Kind::TraceConfig => "TraceConfig",
+        Kind::TypedData => "TypedData",
     }
 }
 
@@ -88,6 +90,7 @@ pub const COMPONENTS: &[(&str, &str)] = &[
         {"type":"string","pattern":"^([0-9]+|0x[0-9a-fA-F]+)$"}]}"#,
     ),
     ("Percentiles", r#"{"type":"array","maxItems":100,"items":{"type":"number","minimum":0,"maximum":100}}"#),
+    ("Password", r#"{"type":"string"}"#),
     ("Quantity", r#"{"type":"string","pattern":"^0x(0|[1-9a-fA-F][0-9a-fA-F]{0,15})$"}"#),
     (
         "ReorgPairs",
@@ -118,6 +121,11 @@ pub const COMPONENTS: &[(&str, &str)] = &[
             "txIndex":{"$ref":"#/components/schemas/Quantity"}}}"##,
     ),
     ("TraceConfig", TRACE_CONFIG),
+    (
+        "TypedData",
+        r#"{"anyOf":[{"type":"string"},{"type":"object","required":["types","primaryType","domain","message"],
+        "properties":{"types":{"type":"object"},"primaryType":{"type":"string"},"domain":{"type":"object"}}}]}"#,
+    ),
     // Parts of the kinds above.
     (
         "AccessList",

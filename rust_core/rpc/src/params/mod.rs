@@ -11,6 +11,7 @@ mod storage;
 #[cfg(test)]
 pub mod tests;
 mod trace;
+mod typed_data;
 mod value;
 
 use std::fmt;
@@ -24,7 +25,8 @@ pub use overrides::CallBlock;
 pub use simulation::Simulation;
 pub use storage::{StorageKey, StorageRequests};
 pub use trace::{FlatOptions, NamedTracer, TraceCallConfig, TraceConfig};
-pub use value::{Milliseconds, Percentiles, Word};
+pub use typed_data::TypedData;
+pub use value::{Milliseconds, Password, Percentiles, Word};
 
 use crate::{Argument, Error};
 
@@ -53,6 +55,14 @@ pub enum Reason {
     NotWhole,
     #[error("expected a signed transaction and the place of its block")]
     NotPair,
+    #[error("expected typed data: types, primaryType, domain and message (EIP-712)")]
+    NotTypedData,
+    #[error("there is no type called {name}")]
+    UnknownSolidityType { name: String },
+    #[error("is not of type {name}")]
+    NotOfType { name: String },
+    #[error("is nested deeper than {max} levels")]
+    TooDeep { max: usize },
     #[error("needs safe, finalized or both")]
     NamesNoFinality,
     #[error("hex string without 0x prefix")]

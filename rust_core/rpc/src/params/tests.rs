@@ -36,6 +36,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Hash => read::<B256>(value).map(drop),
         Kind::Milliseconds => read::<Milliseconds>(value).map(drop),
         Kind::LogQuery => read::<LogQuery>(value).map(drop),
+        Kind::Password => read::<Password>(value).map(drop),
         Kind::Percentiles => read::<Percentiles>(value).map(drop),
         Kind::Quantity => read::<u64>(value).map(drop),
         Kind::Simulation => read::<Simulation>(value).map(drop),
@@ -48,6 +49,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::StateOverrides => read::<StateOverrides>(value).map(drop),
         Kind::TraceCallConfig => read::<TraceCallConfig>(value).map(drop),
         Kind::TraceConfig => read::<TraceConfig>(value).map(drop),
+        Kind::TypedData => read::<TypedData>(value).map(drop),
     }
 }
 

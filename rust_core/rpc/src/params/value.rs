@@ -167,6 +167,16 @@ impl Param<'_> for Word {
     }
 }
 
+/// A password, which nothing asks for: keys of development nodes are not locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Password;
+
+impl Param<'_> for Password {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        text(raw).map(|_| Self)
+    }
+}
+
 /// Percentiles of `eth_feeHistory`: ascending, from 0 to 100.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Percentiles(pub Vec<f64>);

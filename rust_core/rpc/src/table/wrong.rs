@@ -17,6 +17,7 @@ impl Kind {
         Self::Hash,
         Self::Milliseconds,
         Self::LogQuery,
+        Self::Password,
         Self::Percentiles,
         Self::Quantity,
         Self::Simulation,
@@ -29,6 +30,7 @@ impl Kind {
         Self::StateOverrides,
         Self::TraceCallConfig,
         Self::TraceConfig,
+        Self::TypedData,
     ];
 }
 
@@ -392,6 +394,24 @@ const FINALITY: &[Case] = &[
 ];
 const WHOLE: &str = "expected a whole number, such as 5, \"5\" or \"0x5\"";
 
+const PASSWORD: &[Case] = &[("5", "expected a string"), ("{}", "expected a string")];
+const TYPED_DATA: &[Case] = &[
+    ("5", "expected an object"),
+    ("\"0x00\"", "expected an object"),
+    ("{}", NOT_TYPED),
+    ("\"{}\"", NOT_TYPED),
+    ("{\"types\":{\"T\":[{}]},\"primaryType\":\"T\",\"domain\":{},\"message\":{}}", NOT_TYPED),
+    (
+        "{\"types\":{},\"primaryType\":\"T\",\"domain\":{},\"message\":{}}",
+        ".message): there is no type called T",
+    ),
+    (
+        "{\"types\":{},\"primaryType\":\"T\",\"domain\":{\"chainId\":\"x\"},\"message\":{}}",
+        ".domain.chainId): is not of type uint256",
+    ),
+];
+const NOT_TYPED: &str = "expected typed data: types, primaryType, domain and message (EIP-712)";
+
 /// Values that an argument of this kind refuses, each with the end of its message.
 pub fn wrong_values(kind: Kind) -> &'static [Case] {
     match kind {
@@ -407,6 +427,7 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Hash => HASH,
         Kind::Milliseconds => &[],
         Kind::LogQuery => LOG_QUERY,
+        Kind::Password => PASSWORD,
         Kind::Percentiles => PERCENTILES,
         Kind::Quantity => QUANTITY,
         Kind::Simulation => SIMULATION,
@@ -419,5 +440,6 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::StateOverrides => STATE_OVERRIDES,
         Kind::TraceCallConfig => TRACE_CALL_CONFIG,
         Kind::TraceConfig => TRACE_CONFIG,
+        Kind::TypedData => TYPED_DATA,
     }
 }

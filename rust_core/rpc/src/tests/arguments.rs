@@ -23,6 +23,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::Milliseconds => "100",
         Kind::Mine => "{\"blocks\":1}",
         Kind::Number => "2",
+        Kind::Password => "\"\"",
         Kind::Percentiles => "[10,50.5]",
         Kind::Quantity => "\"0x1\"",
         Kind::Simulation => "{\"blockStateCalls\":[{\"calls\":[{}]}]}",
@@ -33,6 +34,7 @@ pub fn right_value(kind: Kind) -> &'static str {
         Kind::StateOverrides => "{\"0x00000000000000000000000000000000000000aa\":{\"balance\":\"0x1\"}}",
         Kind::TraceCallConfig => "{\"tracer\":\"callTracer\",\"txIndex\":\"0x0\"}",
         Kind::TraceConfig => "{\"tracer\":\"callTracer\"}",
+        Kind::TypedData => "{\"types\":{\"T\":[]},\"primaryType\":\"T\",\"domain\":{},\"message\":{}}",
     }
 }
 

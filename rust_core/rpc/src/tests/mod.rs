@@ -16,6 +16,7 @@ mod pending;
 mod proofs;
 mod samples;
 mod send_sync;
+mod signing;
 mod state;
 mod submit;
 mod traces;
@@ -41,7 +42,7 @@ use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
 use serde_json::Value;
 
-use crate::{Api, Limits, RpcError};
+use crate::{Api, Key, Limits, RpcError};
 
 /// Time that only moves when told to.
 #[derive(Debug, Default)]
@@ -82,14 +83,16 @@ impl Bench {
         Self::with_limits(wallets, Limits::default())
     }
 
-    /// A development node, asked through the admin listener.
+    /// A development node that has the wallets' keys, asked through the admin listener.
     fn developing(wallets: u64) -> Self {
         let datadir = tempfile::tempdir().unwrap();
         let wallets = Wallet::some(wallets);
         let development = Some(Development { snapshots: 1_000, mined: 5 });
         let settings = Settings { development, ..settings(datadir.path(), &wallets) };
         let bench = Self::open(datadir, settings, wallets, Limits::default());
-        Self { api: bench.api.for_admin(), ..bench }
+        let key = |wallet: &Wallet| Key { address: wallet.address, secret: wallet.secret() };
+        let keys = bench.wallets.iter().map(key).collect();
+        Self { api: bench.api.with_keys(keys).for_admin(), ..bench }
     }
 
     fn with_limits(wallets: u64, limits: Limits) -> Self {

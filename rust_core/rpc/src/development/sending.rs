@@ -1,0 +1,159 @@
+//! `eth_sendTransaction`: what the caller leaves out is filled in, the node signs.
+
+use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxEip7702, TxLegacy};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, TxKind};
+use foreseal_evm::{BlockOverrides, StateOverrides, estimate};
+use foreseal_node::BlockId;
+use foreseal_types::{Envelope, Transaction, Unsigned};
+
+use crate::{
+    Access, Argument, Context, Error, Kind, Method,
+    fees::suggested_tip,
+    json::write_data,
+    params::{CallObject, Params},
+    question::{Question, call_object},
+    state::next_nonce,
+};
+
+use super::DevelopmentError;
+
+pub const METHODS: &[Method] = &[Method::threaded(
+    "eth_sendTransaction",
+    &[Argument::required("transaction", Kind::Call)],
+    send_transaction,
+)
+.only(Access::Development)];
+
+/// Signed with the sender's key; without a signature for an account that is impersonated. No sender is the first account.
+fn send_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let call = call_object(context, params)?;
+    let first = || context.development.keys().first().map(|key| key.address);
+    let from = call.from.or_else(first).ok_or(DevelopmentError::NoAccounts)?;
+    let key = context.development.key(&from);
+    if key.is_none() && !context.development.impersonates(&from) {
+        return Err(DevelopmentError::UnknownAccount(from).into());
+    }
+    // Held until it is pooled: two at a time would get the same nonce.
+    let _turn = context.development.sending();
+    let unsigned = fill(context, call, from)?;
+    let hash = match key {
+        Some(key) => {
+            let signature = key.sign(unsigned.signature_hash())?;
+            let envelope: Envelope = unsigned.into_signed(signature).into();
+            context.node.submit(&envelope.encoded_2718())?
+        }
+        None => context.node.submit_impersonated(Transaction::impersonated(unsigned, from))?,
+    };
+    let mut out = Vec::new();
+    write_data(&mut out, hash.as_slice());
+    Ok(out)
+}
+
+/// The whole transaction: the next nonce, fees that are enough for the block being built, gas as estimated on it.
+fn fill(context: &Context<'_>, call: CallObject, from: Address) -> Result<Unsigned, Error> {
+    let kind = kind(&call)?;
+    let nonce = call.nonce.map_or_else(|| next_nonce(context, &from), Ok)?;
+    let gas_limit = call.gas.map_or_else(|| gas(context, &call, from), Ok)?;
+    let fees = Fees::of(context, &call)?;
+    let chain_id = context.node.spec().chain_id();
+    let to = call.to.map_or(TxKind::Create, TxKind::Call);
+    let value = call.value.unwrap_or_default();
+    let (input, access_list) = (call.input, call.access_list.unwrap_or_default());
+    let Fees { gas_price, max_fee_per_gas, max_priority_fee_per_gas } = fees;
+    Ok(match kind {
+        0 => Unsigned::Legacy(TxLegacy {
+            chain_id: Some(chain_id),
+            nonce,
+            gas_price,
+            gas_limit,
+            to,
+            value,
+            input,
+        }),
+        1 => Unsigned::Eip2930(TxEip2930 {
+            chain_id,
+            nonce,
+            gas_price,
+            gas_limit,
+            to,
+            value,
+            access_list,
+            input,
+        }),
+        2 => Unsigned::Eip1559(TxEip1559 {
+            chain_id,
+            nonce,
+            gas_limit,
+            max_fee_per_gas,
+            max_priority_fee_per_gas,
+            to,
+            value,
+            access_list,
+            input,
+        }),
+        _ => Unsigned::Eip7702(TxEip7702 {
+            chain_id,
+            nonce,
+            gas_limit,
+            max_fee_per_gas,
+            max_priority_fee_per_gas,
+            to: call.to.ok_or(DevelopmentError::NoRecipient)?,
+            value,
+            access_list,
+            authorization_list: call.authorization_list.unwrap_or_default(),
+            input,
+        }),
+    })
+}
+
+/// The EIP-2718 type: the one that is named, else the one whose fields are there, else EIP-1559's.
+fn kind(call: &CallObject) -> Result<u8, Error> {
+    let kind = call.kind.unwrap_or(match call {
+        CallObject { blob_versioned_hashes: Some(_), .. }
+        | CallObject { max_fee_per_blob_gas: Some(_), .. } => 3,
+        CallObject { authorization_list: Some(_), .. } => 4,
+        CallObject { gas_price: Some(_), access_list: Some(_), .. } => 1,
+        CallObject { gas_price: Some(_), .. } => 0,
+        _ => 2,
+    });
+    if kind == 3 { Err(DevelopmentError::Blobs.into()) } else { Ok(kind) }
+}
+
+fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, Error> {
+    // A tip alone would be above the most that is paid, which is then not named.
+    let max_priority_fee_per_gas = call.max_fee_per_gas.and(call.max_priority_fee_per_gas);
+    let question = Question {
+        request: CallObject { from: Some(from), max_priority_fee_per_gas, ..call.clone() }.into(),
+        block: BlockId::Pending,
+        state: StateOverrides::default(),
+        overrides: BlockOverrides::default(),
+    };
+    let limits = context.limits.call();
+    question.execute(context, |environment, request| estimate(environment, request, limits))
+}
+
+/// Wei per gas.
+#[derive(Clone, Copy)]
+struct Fees {
+    gas_price: u128,
+    max_fee_per_gas: u128,
+    max_priority_fee_per_gas: u128,
+}
+
+impl Fees {
+    /// What is given, else the suggested tip over twice the base fee, which lasts for some full blocks.
+    fn of(context: &Context<'_>, call: &CallObject) -> Result<Self, Error> {
+        let view = context.view()?;
+        let base_fee = u128::from(view.pending().block.header.base_fee_per_gas.unwrap_or(0));
+        let tip = suggested_tip(view);
+        let most = call.max_fee_per_gas.unwrap_or(u128::MAX);
+        let max_priority_fee_per_gas = call.max_priority_fee_per_gas.unwrap_or(tip.min(most));
+        let enough = (2 * base_fee).saturating_add(max_priority_fee_per_gas);
+        Ok(Self {
+            gas_price: call.gas_price.unwrap_or_else(|| (2 * base_fee).saturating_add(tip)),
+            max_fee_per_gas: call.max_fee_per_gas.unwrap_or(enough),
+            max_priority_fee_per_gas,
+        })
+    }
+}

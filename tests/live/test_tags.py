@@ -1,0 +1,120 @@
+"""`earliest`, `finalized`, `safe` and `latest` over HTTP, on every method that rpc.discover says takes a block."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from eth_utils import to_checksum_address
+
+from live import DEV_ACCOUNTS, LiveNode, Rpc, live_node, wait_for
+from live.sending import Sender
+
+TAGS = ("earliest", "finalized", "safe", "latest")
+SAFE, FINALIZED = 2, 4
+CONTRACT = "0x" + "c0" * 20
+# NUMBER, PUSH 0, MSTORE; LOG0 of that word; RETURN of that word.
+CODE = "0x4360005260206000a060206000f3"
+
+TAG = "TAG"
+# What an argument beside the block is, by the name of its schema.
+VALUES: dict[str, Any] = {
+    "Address": CONTRACT,
+    "Boolean": True,
+    "Call": {"to": CONTRACT},
+    "Quantity": "0x0",
+    "Slot": "0x0",
+    "Slots": ["0x0", "0x1"],
+    "StorageRequests": {CONTRACT: ["0x0"]},
+    "Percentiles": [10, 90],
+    "Simulation": {"blockStateCalls": [{"calls": [{"to": CONTRACT}]}]},
+    "StateOverrides": {CONTRACT: {"balance": "0x1"}},
+    "BlockOverrides": {"feeRecipient": CONTRACT},
+    "TraceConfig": {"tracer": "callTracer"},
+    "Block": TAG,
+    "Filter": {"fromBlock": TAG, "toBlock": TAG},
+}
+# A filter is made anew each time; foreseal_getLogs has it inside another object.
+APART = {"eth_newFilter"}
+
+
+@pytest.fixture
+def node() -> Iterator[LiveNode]:
+    depths = ("--safe-depth", str(SAFE), "--finalized-depth", str(FINALIZED))
+    with live_node("--admin", "127.0.0.1:0", *depths) as node:
+        # From here on nothing is sealed that the test does not ask for.
+        node.rpc("evm_setIntervalMining", 0)
+        yield node
+
+
+def questions(rpc: Rpc) -> list[tuple[str, list[Any]]]:
+    """Every method that can name a block by a tag, with parameters."""
+    asked = []
+    for method in rpc("rpc.discover")["methods"]:
+        kinds = [param["schema"]["$ref"].rpartition("/")[2] for param in method["params"]]
+        if method["name"] not in APART and {"Block", "Filter"} & set(kinds):
+            asked.append((method["name"], [VALUES[kind] for kind in kinds]))
+    return asked
+
+
+def named(params: list[Any], block: str) -> list[Any]:
+    return list(json.loads(json.dumps(params).replace(TAG, block)))
+
+
+def answers(rpc: Rpc, asked: list[tuple[str, list[Any]]], block: str) -> list[Any]:
+    """Results or errors, all from one view."""
+    requests = [
+        {"jsonrpc": "2.0", "id": ident, "method": method, "params": named(params, block)}
+        for ident, (method, params) in enumerate(asked)
+    ]
+    found = rpc.post(json.dumps(requests).encode()).json()
+    return [answer.get("result", answer.get("error")) for answer in found]
+
+
+def test_tags_answer_as_their_numbers(node: LiveNode) -> None:
+    rpc = node.rpc
+    admin = Rpc(wait_for(lambda: re.search(r"administrators call at (\S+)", node.printed), 10, "admin URL")[1])
+    start = int(rpc("eth_blockNumber"), 16)
+    asked = questions(rpc)
+    assert {"eth_getBlockByNumber", "eth_getLogs", "eth_call", "eth_getProof", "debug_traceBlockByNumber"} <= dict(
+        asked
+    ).keys()
+    assert len(asked) > 20
+
+    def agree(*numbers: int) -> None:
+        for tag, number in zip(TAGS, numbers, strict=True):
+            assert rpc("eth_getBlockByNumber", tag, False)["number"] == hex(number), tag
+            by_tag, by_number = answers(rpc, asked, tag), answers(rpc, asked, hex(number))
+            for (method, _), left, right in zip(asked, by_tag, by_number, strict=True):
+                assert left == right, f"{method} for {tag}"
+
+    def seal(blocks: int) -> None:
+        sender = Sender(rpc, DEV_ACCOUNTS[0])
+        for _ in range(blocks):
+            sender.send(to=to_checksum_address(CONTRACT), gas=100_000)
+            rpc("evm_mine")
+
+    def trailing(latest: int) -> tuple[int, int, int, int]:
+        return 0, max(latest - FINALIZED, 0), max(latest - SAFE, 0), latest
+
+    rpc("anvil_setCode", CONTRACT, CODE)
+    agree(*trailing(start))
+    seal(3)
+    agree(*trailing(start + 3))
+    seal(5)
+    top = start + 8
+    agree(*trailing(top))
+    logs = rpc("eth_getLogs", {"fromBlock": "earliest", "toBlock": "latest", "address": CONTRACT})
+    assert [int(log["data"], 16) for log in logs] == list(range(start + 1, top + 1))
+    assert admin("foreseal_setFinality", {"safe": hex(top - 1), "finalized": hex(top - 3)}) is True
+    agree(0, top - 3, top - 1, top)
+    seal(2)
+    agree(0, top - 3, top - 1, top + 2)
+    rpc("anvil_rollback", 4)
+    agree(0, top - 3, top - 2, top - 2)
+    rpc("anvil_rollback", 2)
+    agree(0, top - 4, top - 4, top - 4)
+    seal(1)
+    agree(0, top - 4, top - 4, top - 3)
+    admin.close()
