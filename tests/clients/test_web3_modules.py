@@ -31,7 +31,7 @@ HASH = "spec.md: a pending block has a hash"
 SEALED = "a receipt is answered before its block is sealed, and a number names sealed blocks only"
 ENS = "the locked pyunormalize takes no list, which ens gives it; no request is made"
 SIGNING = "not served: the execution API answers bytes, geth an object; the printed keys sign as well"
-TYPED = "asked as eth_signTypedData, which is not served yet"
+TYPED = "what is wrong is found by the node: an error of JSON-RPC, and no ValueError of the client"
 SIGNER = "signed by the client: its signer refuses this form, and no request is made"
 
 # Tests that fail, with the difference behind it.
@@ -45,7 +45,6 @@ DIFFERENCES = {
     "test_eth_sign_transaction_ens_names": ENS,
     "test_solidity_keccak_ens": ENS,
     "test_eth_get_balance_with_ens_name": ENS,
-    "test_eth_sign_typed_data": TYPED,
     "test_invalid_eth_sign_typed_data": TYPED,
     "test_eth_sign_transaction": SIGNING,
     "test_eth_sign_transaction_hex_fees": SIGNING,
@@ -58,6 +57,7 @@ RACES = {
     "test_eth_call_old_contract_state": SEALED,
     "test_sign_authorization_send_raw_and_send_set_code_transactions": SEALED,
     "test_eth_get_transaction_receipt_unmined": PRECONFIRMED,
+    "test_eth_wait_for_transaction_receipt_unmined": PRECONFIRMED,
     "test_eth_modify_transaction": PRECONFIRMED,
     "test_eth_modify_transaction_legacy": PRECONFIRMED,
     "test_eth_replace_transaction": PRECONFIRMED,

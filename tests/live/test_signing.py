@@ -148,6 +148,11 @@ class Draft:
         }
 
 
+def test_the_name_of_the_eip_signs_the_same(rpc: Rpc) -> None:
+    sent = as_sent(PERMIT)
+    assert rpc("eth_signTypedData", SIGNER.address, sent) == rpc("eth_signTypedData_v4", SIGNER.address, sent)
+
+
 def test_random_typed_data_is_signed_as_eth_account_signs_it(rpc: Rpc) -> None:
     rng = random.Random(SEED)
     nested = 0

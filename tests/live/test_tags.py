@@ -32,6 +32,7 @@ VALUES: dict[str, Any] = {
     "StateOverrides": {CONTRACT: {"balance": "0x1"}},
     "BlockOverrides": {"feeRecipient": CONTRACT},
     "TraceConfig": {"tracer": "callTracer"},
+    "TraceCallConfig": {"tracer": "callTracer"},
     "Block": TAG,
     "Filter": {"fromBlock": TAG, "toBlock": TAG},
 }

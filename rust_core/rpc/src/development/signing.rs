@@ -21,6 +21,8 @@ pub const METHODS: &[Method] = &[
     Method::inline("eth_accounts", &[], accounts).only(DEVELOPMENT),
     Method::threaded("eth_sign", &[ADDRESS, DATA], eth_sign).only(DEVELOPMENT),
     Method::threaded("personal_sign", &[DATA, ADDRESS, PASSWORD], personal_sign).only(DEVELOPMENT),
+    // As the EIP calls it, and as wallets do since there are older forms of it.
+    Method::threaded("eth_signTypedData", &[ADDRESS, TYPED_DATA], sign_typed_data).only(DEVELOPMENT),
     Method::threaded("eth_signTypedData_v4", &[ADDRESS, TYPED_DATA], sign_typed_data).only(DEVELOPMENT),
 ];
 

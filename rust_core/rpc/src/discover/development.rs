@@ -35,7 +35,11 @@ pub const RESULTS: &[Row] = &[
     ),
     ("addresses of the accounts whose keys the node has", ARRAY, &["eth_accounts"]),
     ("the transaction's hash", HASH, &["eth_sendTransaction"]),
-    ("the signature: r, s and v, 65 bytes", DATA, &["eth_sign", "eth_signTypedData_v4", "personal_sign"]),
+    (
+        "the signature: r, s and v, 65 bytes",
+        DATA,
+        &["eth_sign", "eth_signTypedData", "eth_signTypedData_v4", "personal_sign"],
+    ),
     ("true", BOOLEAN, &["anvil_setStorageAt", "hardhat_setStorageAt"]),
     ("zero", QUANTITY, &["evm_mine"]),
     ("the snapshot's id", QUANTITY, &["anvil_snapshot", "evm_snapshot"]),

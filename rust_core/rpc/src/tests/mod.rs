@@ -19,6 +19,7 @@ mod send_sync;
 mod signing;
 mod state;
 mod submit;
+mod tags;
 mod traces;
 mod txpool;
 mod written_traces;

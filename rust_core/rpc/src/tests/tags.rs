@@ -1,0 +1,137 @@
+//! `earliest`, `finalized`, `safe` and `latest` on every method that takes a block, as their numbers are.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use alloy_primitives::Address;
+use foreseal_node::View;
+use foreseal_testkit::{Contract, Kinds, Workload};
+use serde_json::{Value, json};
+
+use crate::{Kind, methods};
+
+use super::{Bench, asked};
+
+const TAGS: [&str; 4] = ["earliest", "finalized", "safe", "latest"];
+
+fn addresses(bench: &Bench) -> Vec<Address> {
+    let wallets = bench.wallets.iter().take(2).map(|wallet| wallet.address);
+    wallets.chain(Contract::ALL.map(Contract::address)).collect()
+}
+
+/// Questions about a block that can name it by a tag.
+fn questions(bench: &Bench, number: u64) -> Vec<(&'static str, String)> {
+    let found = bench.view().sealed(number).unwrap().expect("the block is sealed");
+    let mut questions = asked::about(&found.block, &addresses(bench));
+    questions.push(("foreseal_getLogs", "[{\"filter\":{\"fromBlock\":TAG,\"toBlock\":TAG}}]".to_owned()));
+    questions.push((
+        "eth_call",
+        format!("[{{\"to\":\"{}\"}},{{\"blockNumber\":TAG}}]", Contract::ALL[0].address()),
+    ));
+    questions.retain(|(_, params)| params.contains(asked::TAG));
+    questions
+}
+
+fn answer(bench: &Bench, view: &Arc<View>, method: &str, params: &str, block: &str) -> String {
+    let params = params.replace(asked::TAG, &format!("\"{block}\""));
+    match bench.api.call(Some(view), method, params.as_bytes()) {
+        // The cursor names the filter as it was given.
+        Ok(json) if method == "foreseal_getLogs" => {
+            serde_json::from_slice::<Value>(&json).unwrap()["logs"].to_string()
+        }
+        Ok(json) => String::from_utf8(json).unwrap(),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+/// The logs that a filter made with the tag finds.
+fn filtered(bench: &Bench, block: &str) -> Value {
+    let filter = json!([{"fromBlock": block, "toBlock": block}]).to_string();
+    let id = bench.ask("eth_newFilter", &filter);
+    let logs = bench.ask("eth_getFilterLogs", &json!([id]).to_string());
+    assert_eq!(bench.ask("eth_uninstallFilter", &json!([id]).to_string()), json!(true));
+    logs
+}
+
+/// Every method answers for each tag what it answers for the number that the tag stands for. How many answers were
+/// compared.
+fn agree(bench: &Bench, numbers: [u64; 4]) -> usize {
+    let view = bench.view();
+    let mut compared = 0;
+    for (tag, number) in TAGS.into_iter().zip(numbers) {
+        let block = bench.ask("eth_getBlockByNumber", &json!([tag, false]).to_string());
+        let hex = format!("{number:#x}");
+        assert_eq!(block["number"], json!(hex), "{tag}");
+        for (method, params) in questions(bench, number) {
+            let by_tag = answer(bench, &view, method, &params, tag);
+            assert_eq!(by_tag, answer(bench, &view, method, &params, &hex), "{method} {params} for {tag}");
+            compared += 1;
+        }
+        assert_eq!(filtered(bench, tag), filtered(bench, &hex), "{tag}");
+    }
+    compared
+}
+
+fn seal(bench: &mut Bench, workload: &mut Workload, blocks: usize) {
+    for _ in 0..blocks {
+        for _ in 0..3 {
+            bench.submit(&workload.next_transaction());
+        }
+        bench.seal();
+    }
+}
+
+#[test]
+fn every_method_with_a_block_or_a_filter_is_asked_by_tag() {
+    let bench = Bench::developing(2);
+    let asked: BTreeSet<&str> = questions(&bench, 0).iter().map(|(method, _)| *method).collect();
+    let named = |kind| matches!(kind, Kind::Block | Kind::Filter | Kind::LogQuery);
+    let takes = methods().filter(|method| method.arguments.iter().any(|argument| named(argument.kind)));
+    let takes: BTreeSet<&str> = takes.map(|method| method.name).collect();
+    assert!(takes.len() > 20);
+    let left: Vec<&&str> = takes.difference(&asked).collect();
+    assert_eq!(left, [&"eth_newFilter"], "its logs are asked for one by one");
+}
+
+/// `finalized` trails by 4 blocks and `safe` by 2.
+#[test]
+fn tags_are_their_numbers_before_and_after_the_depth_when_set_and_across_an_unwind() {
+    let mut bench = Bench::developing(8);
+    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 7);
+    let mut compared = agree(&bench, [0, 0, 0, 0]);
+    seal(&mut bench, &mut workload, 2);
+    compared += agree(&bench, [0, 0, 0, 2]);
+    seal(&mut bench, &mut workload, 1);
+    compared += agree(&bench, [0, 0, 1, 3]);
+    seal(&mut bench, &mut workload, 5);
+    compared += agree(&bench, [0, 4, 6, 8]);
+    bench.ask("foreseal_setFinality", "[{\"finalized\":\"0x5\",\"safe\":\"0x7\"}]");
+    compared += agree(&bench, [0, 5, 7, 8]);
+    seal(&mut bench, &mut workload, 3);
+    compared += agree(&bench, [0, 5, 7, 11]);
+    let before = bench.view();
+    let remembered: Vec<(&str, String, &str, String)> = TAGS
+        .into_iter()
+        .zip([0, 5, 7, 11])
+        .flat_map(|(tag, number)| {
+            questions(&bench, number).into_iter().map(move |(m, params)| (m, params, tag))
+        })
+        .map(|(method, params, tag)| {
+            let answered = answer(&bench, &before, method, &params, tag);
+            (method, params, tag, answered)
+        })
+        .collect();
+    bench.ask("anvil_rollback", "[3]");
+    compared += agree(&bench, [0, 5, 7, 8]);
+    bench.ask("anvil_rollback", "[2]");
+    compared += agree(&bench, [0, 5, 6, 6]);
+    bench.ask("anvil_rollback", "[3]");
+    compared += agree(&bench, [0, 3, 3, 3]);
+    seal(&mut bench, &mut workload, 2);
+    compared += agree(&bench, [0, 3, 3, 5]);
+    // Whoever still holds the view from before the unwind is answered as then, or told that it is gone.
+    for (method, params, tag, answered) in &remembered {
+        let now = answer(&bench, &before, method, params, tag);
+        assert!(now == *answered || now.contains("-32001"), "{method} {params} {tag}: {now}, was {answered}");
+    }
+    assert!(compared > 5_000, "{compared}");
+}
