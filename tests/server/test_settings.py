@@ -39,45 +39,46 @@ def test_times_that_do_not_go_together_are_refused(values: dict[str, int], words
     assert Settings(Path("x"), block_time=1000, step=1000).step == 1000
 
 
+ENVIRONMENT = {
+    "FORESEAL_DATADIR": "/d",
+    "FORESEAL_GENESIS": "/g.json",
+    "FORESEAL_BLOCK_TIME": "3s",
+    "FORESEAL_STEP": "100ms",
+    "FORESEAL_GAS_LIMIT": "30000000",
+    "FORESEAL_SAFE_DEPTH": "3",
+    "FORESEAL_FINALIZED_DEPTH": "4",
+    "FORESEAL_FEE_RECIPIENT": "0x" + "11" * 20,
+    "FORESEAL_EXTRA_DATA": "0x01",
+    "FORESEAL_PRODUCE": "no",
+    "FORESEAL_PUBLIC": "1",
+    "FORESEAL_ADMIN": "[::1]:8546",
+    "FORESEAL_HOSTS": "a.example, B.example",
+    "FORESEAL_STORE_MAP": "2000000",
+    "FORESEAL_STORE_PROOFS": "2048",
+    "FORESEAL_STORE_RECENT": "16",
+    "FORESEAL_STORE_BACKLOG": "900",
+    "FORESEAL_STORE_RETENTION": "0",
+    "FORESEAL_MAX_BODY": "1000",
+    "FORESEAL_MAX_BATCH": "10",
+    "FORESEAL_MAX_DEPTH": "20",
+    "FORESEAL_MAX_RESPONSE": "2000",
+    "FORESEAL_MAX_CALLS": "3",
+    "FORESEAL_MAX_WAIT": "8s",
+    "FORESEAL_MAX_LOGS": "5",
+    "FORESEAL_MAX_LOG_TIME": "6s",
+    "FORESEAL_MAX_FILTERS": "9",
+    "FORESEAL_MAX_CALL_GAS": "7",
+    "FORESEAL_MAX_CALL_TIME": "8s",
+    "FORESEAL_MAX_SIMULATE_GAS": "10",
+    "FORESEAL_MAX_TRACE_BYTES": "12",
+    "FORESEAL_MAX_SLOTS": "9",
+    "FORESEAL_MAX_POOL_TRANSACTIONS": "11",
+    "FORESEAL_MAX_SYNC_TIME": "12s",
+}
+
+
 def test_every_variable_is_read() -> None:
-    settings = Settings.from_environment(
-        {
-            "FORESEAL_DATADIR": "/d",
-            "FORESEAL_GENESIS": "/g.json",
-            "FORESEAL_BLOCK_TIME": "3s",
-            "FORESEAL_STEP": "100ms",
-            "FORESEAL_GAS_LIMIT": "30000000",
-            "FORESEAL_SAFE_DEPTH": "3",
-            "FORESEAL_FINALIZED_DEPTH": "4",
-            "FORESEAL_FEE_RECIPIENT": "0x" + "11" * 20,
-            "FORESEAL_EXTRA_DATA": "0x01",
-            "FORESEAL_PRODUCE": "no",
-            "FORESEAL_PUBLIC": "1",
-            "FORESEAL_ADMIN": "[::1]:8546",
-            "FORESEAL_HOSTS": "a.example, B.example",
-            "FORESEAL_STORE_MAP": "2000000",
-            "FORESEAL_STORE_PROOFS": "2048",
-            "FORESEAL_STORE_RECENT": "16",
-            "FORESEAL_STORE_BACKLOG": "900",
-            "FORESEAL_STORE_RETENTION": "0",
-            "FORESEAL_MAX_BODY": "1000",
-            "FORESEAL_MAX_BATCH": "10",
-            "FORESEAL_MAX_DEPTH": "20",
-            "FORESEAL_MAX_RESPONSE": "2000",
-            "FORESEAL_MAX_CALLS": "3",
-            "FORESEAL_MAX_WAIT": "8s",
-            "FORESEAL_MAX_LOGS": "5",
-            "FORESEAL_MAX_LOG_TIME": "6s",
-            "FORESEAL_MAX_FILTERS": "9",
-            "FORESEAL_MAX_CALL_GAS": "7",
-            "FORESEAL_MAX_CALL_TIME": "8s",
-            "FORESEAL_MAX_SIMULATE_GAS": "10",
-            "FORESEAL_MAX_TRACE_BYTES": "12",
-            "FORESEAL_MAX_SLOTS": "9",
-            "FORESEAL_MAX_POOL_TRANSACTIONS": "11",
-            "FORESEAL_MAX_SYNC_TIME": "12s",
-        }
-    )
+    settings = Settings.from_environment(ENVIRONMENT)
     assert settings.hosts == {"a.example", "b.example"}
     assert settings.admin == ("::1", 8546)
     assert settings.forbidden == {"eth_getBlockReceipts"}
