@@ -258,10 +258,6 @@ fn coinbase_and_base_fee_count_from_the_block_being_built() {
         (SOMEBODY, Some(5))
     );
     assert_eq!(bench.view().transaction(&hash).unwrap().unwrap().0.number(), 1);
-    let timestamp = pending.block.header.timestamp + 100;
-    bench.node.control(|writer| writer.set_next_timestamp(timestamp)).unwrap();
-    let header = bench.view().pending().block.header.clone();
-    assert_eq!((header.timestamp, header.base_fee_per_gas), (timestamp, Some(5)), "neither undoes the other");
     bench.node.control(|writer| writer.set_base_fee(u64::MAX)).unwrap();
     assert!(bench.view().transaction(&hash).unwrap().is_none());
     assert!(bench.node.pool().contains(&hash), "it cannot pay and waits");
