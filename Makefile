@@ -11,6 +11,7 @@ TRANSACTIONS ?= 1000
 SEED ?= 1
 CASES ?= 5000
 CRASHES ?= 2000
+LOGS ?= 1000000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load testing fuzz properties crashes mutants kills differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load testing fuzz properties crashes log-index mutants kills differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +96,9 @@ properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, 
 
 crashes: $(VENV)/.run ## Break off the store's writes CRASHES times by loss of power and as often by SIGKILL, and look at what is left
 	FORESEAL_CRASHES=$(CRASHES) cargo test --release -p foreseal-store --test crash
+
+log-index: $(VENV)/.run ## Compare searches in a store of LOGS logs with a naive scan
+	FORESEAL_LOGS=$(LOGS) cargo test --release -p foreseal-store --test many_logs
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json

@@ -3,11 +3,13 @@
 mod assembler;
 mod contracts;
 mod genesis;
+mod logs;
 mod wallet;
 mod workload;
 
 pub use assembler::{assemble, deploy_code};
 pub use contracts::{Contract, erc20_balance_slot, erc20_transfer};
 pub use genesis::test_genesis;
+pub use logs::{LogChain, numbered_contract, numbered_topic, skewed_log};
 pub use wallet::{Fees, Wallet};
 pub use workload::{Kinds, Workload};

@@ -1,0 +1,126 @@
+//! Searches for logs in a store of 200,000 blocks and 1,000,000 logs: ten hits each, whatever the range.
+
+use std::{hint::black_box, ops::ControlFlow, slice::from_ref, sync::Arc};
+
+use alloy_primitives::{B256, Bytes, Log};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use foreseal_state::StateChanges;
+use foreseal_store::{Options, Reader, SealedBlock, Store};
+use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
+use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink, StateDiff};
+use rand::{SeedableRng, rngs::StdRng};
+use tempfile::{TempDir, tempdir};
+
+const BLOCKS: u64 = 200_000;
+const LOGS_PER_BLOCK: u64 = 5;
+/// Blocks written in one transaction.
+const BATCH: usize = 2_000;
+const HITS: u64 = 10;
+/// Ranges in blocks, each in the middle of the chain.
+const RANGES: [u64; 5] = [1, 100, 2_000, 100_000, BLOCKS];
+/// Contracts with numbers of their own, beyond those of the other logs: one per range.
+const RARE: u64 = 1 << 32;
+
+/// First block of a range.
+fn start(range: u64) -> u64 {
+    (BLOCKS - range) / 2
+}
+
+/// The blocks of the hits of a range, evenly spread.
+fn hits(range: u64) -> impl Iterator<Item = u64> {
+    (0..HITS).map(move |hit| start(range) + hit * range / HITS)
+}
+
+/// The event that half of all logs are.
+fn common() -> B256 {
+    numbered_topic(1, 0)
+}
+
+fn chain() -> impl Iterator<Item = SealedBlock> {
+    let (mut random, mut chain) = (StdRng::seed_from_u64(1), LogChain::default());
+    let mut rare: Vec<(u64, u64)> =
+        RANGES.into_iter().flat_map(|range| hits(range).map(move |block| (block, range))).collect();
+    rare.sort_unstable();
+    let mut rare = rare.into_iter().peekable();
+    (0..BLOCKS).map(move |number| {
+        let mut lists: Vec<Vec<Log>> = (0..LOGS_PER_BLOCK).map(|_| vec![skewed_log(&mut random)]).collect();
+        while let Some((_, range)) = rare.next_if(|(block, _)| *block == number) {
+            let topics = vec![common(), numbered_topic(2, 7)];
+            lists.push(vec![Log::new_unchecked(numbered_contract(RARE + range), topics, Bytes::new())]);
+        }
+        SealedBlock {
+            block: chain.next(lists),
+            steps: Vec::new(),
+            diff: Arc::new(StateDiff::default()),
+            nodes: StateChanges::default(),
+            journal_sequence: number,
+            note: Bytes::new(),
+        }
+    })
+}
+
+fn stored() -> (Reader, TempDir) {
+    let folder = tempdir().expect("a temporary folder can be made");
+    let mut blocks = chain();
+    let genesis = blocks.next().expect("a chain has a genesis");
+    let options = Options::new(1, genesis.block.hash);
+    let store = Store::open(folder.path(), options).expect("a store can be made");
+    store.write(from_ref(&genesis)).expect("genesis is written");
+    let mut rest: Vec<SealedBlock> = Vec::with_capacity(BATCH);
+    for block in blocks {
+        rest.push(block);
+        if rest.len() == BATCH {
+            store.write(&rest).expect("blocks are written");
+            rest.clear();
+        }
+    }
+    store.write(&rest).expect("blocks are written");
+    (store.reader().expect("a store can be read"), folder)
+}
+
+#[derive(Default)]
+struct Count(u64);
+
+impl LogSink for Count {
+    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
+        black_box(found);
+        self.0 += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pause(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+fn search(reader: &Reader, filter: &LogFilter, range: u64) {
+    let (from, last) = (LogPosition::block(start(range)), start(range) + range - 1);
+    let mut count = Count::default();
+    reader.search_logs(filter, from, last, &mut count).expect("the blocks are stored");
+    assert_eq!(count.0, HITS);
+}
+
+fn searches(criterion: &mut Criterion) {
+    let (reader, _folder) = stored();
+    let filters: [(&str, fn(u64) -> LogFilter); 2] = [
+        ("address", |range| LogFilter::new(vec![numbered_contract(RARE + range)], vec![])),
+        // What is rare together with what half of the logs have, and something else.
+        ("address and topics", |range| {
+            let topics = vec![vec![common()], vec![numbered_topic(2, 7)]];
+            LogFilter::new(vec![numbered_contract(RARE + range)], topics)
+        }),
+    ];
+    for (name, filter) in filters {
+        let mut group = criterion.benchmark_group(format!("ten logs by {name}"));
+        for range in RANGES {
+            let filter = filter(range);
+            group.bench_function(BenchmarkId::from_parameter(range), |bencher| {
+                bencher.iter(|| search(&reader, &filter, range));
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group!(benches, searches);
+criterion_main!(benches);

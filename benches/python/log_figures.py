@@ -1,0 +1,49 @@
+"""Searches for logs: ten hits in ranges of any length, and what the size of the index's chunks costs.
+
+Run from the repository: `python -m benches.python.log_figures`.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+from benches.origin import origin
+from benches.python.core_figures import nanoseconds
+
+RESULT = Path("benches/results/logs.json")
+RANGES = (1, 100, 2_000, 100_000, 200_000)
+FILTERS = ("address", "address and topics")
+
+
+def searches(name: str) -> dict[str, object]:
+    """The time of a search per length of its range in blocks, and how many times the shortest the longest takes."""
+    group = f"ten logs by {name}"
+    times = {blocks: nanoseconds(f"{group}/{blocks}") for blocks in RANGES}
+    return {
+        "name": group,
+        "ns_by_blocks": {str(blocks): round(time, 1) for blocks, time in times.items()},
+        "slowest_to_fastest": round(max(times.values()) / min(times.values()), 2),
+    }
+
+
+def chunks() -> list[dict[str, object]]:
+    """Bytes and times of an index of two million logs, one line per size of chunk."""
+    command = ("cargo", "run", "--release", "--quiet", "-p", "foreseal-benches", "--example", "log_chunks")
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def main() -> None:
+    """Run the suite and the example, print a table and save it."""
+    subprocess.run(("cargo", "bench", "-p", "foreseal-benches", "--bench", "log_search"), check=True)
+    results = [*map(searches, FILTERS)]
+    sizes = chunks()
+    for row in (*results, *sizes):
+        print("  ".join(f"{key} {value}" for key, value in row.items()))
+    report = origin("python -m benches.python.log_figures", packages=())
+    report |= {"logs": 1_000_000, "blocks": 200_000, "results": results, "chunks": sizes}
+    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
