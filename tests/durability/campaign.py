@@ -10,9 +10,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import orjson
+
 from durability.clients import Clients, Deployed
 from durability.compare import check_reached, compare
 from durability.record import Record
+from foreseal._core import db_stats, db_verify, journal_check
 from live import LiveNode, wait_for
 from live.process import foreseal_command
 
@@ -22,6 +25,8 @@ PRODUCTION = ("--block-time", "1s", "--step", "50ms")
 # A life lasts at most so many seconds under load; one in `START_KILLS` rounds ends while the node still starts.
 LONGEST_LIFE = 1.6
 START_KILLS = 8
+# Seconds after the end of a slot in which every other life ends: a tick seals the block, and the store writes it.
+AROUND_SEAL = 0.15
 # Blocks before the newest whose record is compared after each kill; all of it is compared at the end.
 RECENT = 3
 # Steps of older blocks need not resolve any more.
@@ -48,6 +53,10 @@ class Summary:
     preconfirmed: int = 0
     steps: int = 0
     compared: int = 0
+    verified: int = 0
+    """Stores that were compared as a whole with what follows from them, each after a kill."""
+    behind: int = 0
+    """Those that lacked a sealed block that the journal had."""
     blocks: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     starts_ms: list[int] = field(default_factory=list)
@@ -62,6 +71,7 @@ class Summary:
             f"process alone, {self.while_starting} of these while it started; processes of a node: {self.processes}), "
             f"{self.blocks} blocks, {self.sent} transactions sent, {self.preconfirmed} read as pre-confirmed, "
             f"{self.steps} steps recorded, {self.compared} comparisons: {found}; "
+            f"{self.verified} stores verified, {self.behind} of them behind the journal; "
             f"start to ready: median {half:.0f} ms, longest {most} ms"
         )
 
@@ -73,6 +83,7 @@ class Campaign:
         self.summary = Summary(seed)
         self.record = Record()
         self._rng = random.Random(seed)
+        self._datadir = datadir
         self._command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
         self._board = b""
 
@@ -83,12 +94,14 @@ class Campaign:
             self._board = Deployed(node.rpc).board
             for round_ in range(kills):
                 self._live_and_die(node, round_)
+                self._verify()
                 node = self._start()
                 check_reached(node.rpc, self.record, self.record)
                 self._compare(node, RECENT)
             self._compare(node, KEPT)
             self.summary.blocks = int(node.rpc("eth_blockNumber"), 16)
             assert node.stop() == 0
+            self._verify()
         finally:
             if node.process.poll() is None:
                 node.kill()
@@ -109,6 +122,8 @@ class Campaign:
     def _live_and_die(self, node: LiveNode, round_: int) -> None:
         clients = Clients(node.url, self._board, self.record, self._rng.getrandbits(32))
         time.sleep(self._rng.uniform(0.05, LONGEST_LIFE))
+        if round_ // 2 % 2:
+            self._wait_for_seal()
         clients.expect_the_end()
         self._kill(node.process, round_)
         clients.join()
@@ -116,6 +131,22 @@ class Campaign:
         self.summary.sent += clients.sent
         if round_ % START_KILLS == START_KILLS - 1:
             self._kill_while_starting(round_)
+
+    def _wait_for_seal(self) -> None:
+        """Returns while a block is being sealed, or is on its way to the store: slots end with whole seconds."""
+        time.sleep(1 - time.time() % 1 + self._rng.uniform(0, AROUND_SEAL))
+
+    def _verify(self) -> None:
+        """The store that a life left is whole, and its end is on the journal's chain."""
+        verified = orjson.loads(db_verify(str(self._datadir), lambda *_: None))
+        self.summary.verified += 1
+        for fault in verified["faults"]:
+            self.record.fault("store", str(fault))
+        stored = orjson.loads(db_stats(str(self._datadir)))["head"]["number"]
+        sealed = orjson.loads(journal_check(str(self._datadir)))["head"]["number"]
+        self.summary.behind += stored < sealed
+        if stored > sealed:
+            self.record.fault("store", f"it ends with block {stored}, the journal with {sealed}")
 
     def _kill_while_starting(self, round_: int) -> None:
         """A second kill before the node is back, at any moment of its start."""

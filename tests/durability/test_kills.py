@@ -19,5 +19,6 @@ def test_what_was_preconfirmed_survives_every_kill(tmp_path: Path) -> None:
     assert not campaign.record.faults, "\n".join(campaign.record.faults[:20])
     assert summary.kills >= KILLS
     assert summary.of_one_process
+    assert summary.verified == KILLS + 1
     assert summary.steps > 3 * KILLS
     assert summary.preconfirmed > 10 * KILLS

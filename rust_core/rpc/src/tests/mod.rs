@@ -18,6 +18,7 @@ mod samples;
 mod send_sync;
 mod signing;
 mod state;
+mod stored;
 mod submit;
 mod tags;
 mod traces;

@@ -4,6 +4,7 @@ use alloy_eips::{eip2935, eip4788, eip7002, eip7251};
 use alloy_primitives::{Address, B256};
 use foreseal_node::View;
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
+use foreseal_types::Block;
 
 use super::{Bench, asked};
 
@@ -42,9 +43,12 @@ fn traces(hash: &B256) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Questions about a block, with `TAG` for its name.
-fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
-    let block = &view.pending().block;
+/// Questions about the block being built, with `TAG` for its name.
+pub(super) fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
+    questions_about(wallets, &view.pending().block)
+}
+
+pub(super) fn questions_about(wallets: &[Wallet], block: &Block) -> Vec<(&'static str, String)> {
     let mut questions = vec![
         ("eth_getBlockByNumber", "[TAG,false]".to_owned()),
         ("eth_getBlockByNumber", "[TAG,true]".to_owned()),
@@ -89,7 +93,7 @@ fn questions(wallets: &[Wallet], view: &View) -> Vec<(&'static str, String)> {
     questions
 }
 
-fn answers(bench: &Bench, questions: &[(&'static str, String)], tag: &str) -> Vec<String> {
+pub(super) fn answers(bench: &Bench, questions: &[(&'static str, String)], tag: &str) -> Vec<String> {
     let view = bench.view();
     let ask = |(method, params): &(&str, String)| {
         let answer = bench.api.call(Some(&view), method, params.replace("TAG", tag).as_bytes());

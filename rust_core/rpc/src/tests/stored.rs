@@ -1,0 +1,215 @@
+//! Pending equals sealed equals stored; and views that an unwind overtakes say so, or answer as before.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use foreseal_node::{Development, Recent, Settings, StoreSettings, View};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+
+use super::{
+    Bench,
+    pending::{answers, questions},
+    settings,
+};
+use crate::{Limits, RpcError};
+
+/// Blocks that stay in memory.
+const RECENT: u64 = 3;
+const BLOCKS: u64 = 40;
+/// Methods that take a step by its hash (EIP-1898).
+const AT_STEPS: [&str; 8] = [
+    "eth_getBalance",
+    "eth_getTransactionCount",
+    "eth_getCode",
+    "eth_getStorageAt",
+    "eth_getProof",
+    "eth_call",
+    "eth_estimateGas",
+    "eth_createAccessList",
+];
+
+type Questions = Vec<(&'static str, String)>;
+
+/// A development node that keeps few blocks in memory.
+fn start() -> (Bench, Workload) {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
+    let recent = Recent { blocks: usize::try_from(RECENT).unwrap(), transactions: 10_000 };
+    let settings = Settings {
+        store: StoreSettings { recent, ..StoreSettings::default() },
+        development: Some(Development::default()),
+        ..settings(datadir.path(), &wallets)
+    };
+    let workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 23);
+    (Bench::open(datadir, settings, wallets, Limits::default()), workload)
+}
+
+/// Fills the block being built in several steps, until the pool is empty. Answers its view at the step before the last one.
+fn fill(bench: &mut Bench, workload: &mut Workload, block: u64) -> Arc<View> {
+    for turn in 0..3 {
+        for _ in 0..=(block + turn) % 4 {
+            bench.submit(&workload.next_transaction());
+        }
+        if block.is_multiple_of(9) && turn == 1 {
+            bench.submit(&workload.next_blob());
+        }
+        bench.tick();
+    }
+    while bench.api.node().pool().counts().pooled > 0 {
+        bench.tick();
+    }
+    let before = bench.view();
+    bench.submit(&workload.next_transaction());
+    bench.tick();
+    before
+}
+
+/// Whether a block is read from the store: what is in memory has the states of its steps.
+fn is_stored(view: &View, number: u64) -> bool {
+    let block = view.sealed(number).unwrap().unwrap();
+    !block.steps.is_empty() && block.steps.iter().all(|step| step.state.is_none())
+}
+
+#[test]
+fn answers_from_the_store_are_those_of_the_pending_block() {
+    let (mut bench, mut workload) = start();
+    let mut asked: Vec<(u64, Questions, Vec<String>)> = Vec::new();
+    let mut steps: Vec<(String, Questions, Vec<String>)> = Vec::new();
+    let mut compared = 0;
+    for block in 0..BLOCKS {
+        let step = fill(&mut bench, &mut workload, block);
+        let view = bench.view();
+        let number = view.pending().number();
+        let questions_now = questions(&bench.wallets, &view);
+        let before = answers(&bench, &questions_now, "\"pending\"");
+        if block % 6 == 0 {
+            let mut of_step = questions(&bench.wallets, &step);
+            of_step.retain(|(method, params)| AT_STEPS.contains(method) && params.contains("TAG"));
+            let then = of_step.iter().map(|(method, params)| {
+                let params = params.replace("TAG", "\"pending\"");
+                format!("{:?}", bench.api.call(Some(&step), method, params.as_bytes()))
+            });
+            let then = then.collect();
+            steps.push((format!("{{\"blockHash\":\"{}\"}}", step.pending().block.hash), of_step, then));
+        }
+        asked.push((number, questions_now, before));
+        bench.seal();
+        bench.api.node().drain().unwrap();
+        let old = asked.iter().position(|(number, ..)| number + RECENT + 1 < bench.view().latest().number());
+        let Some((number, questions, before)) = old.map(|old| asked.remove(old)) else { continue };
+        assert!(is_stored(&bench.view(), number));
+        let after = answers(&bench, &questions, &format!("\"{number:#x}\""));
+        for (before, after) in before.iter().zip(after) {
+            assert_eq!(*before, after);
+            compared += 1;
+        }
+    }
+    for (name, questions, before) in &steps {
+        for ((method, params), before) in questions.iter().zip(before) {
+            let params = params.replace("TAG", name);
+            let after = bench.api.call(Some(&bench.view()), method, params.as_bytes());
+            assert_eq!(*before, format!("{after:?}"), "{method} {params}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 10_000, "{compared} answers");
+}
+
+/// Blocks that are asked about: from the store, from memory, and the one being built.
+fn all_questions(bench: &Bench, view: &View) -> Questions {
+    let mut all = Vec::new();
+    for number in [2, 9, view.latest().number() - 1, view.pending().number()] {
+        let block = view.at(number).unwrap().unwrap();
+        let tag = if number == view.pending().number() {
+            "\"pending\"".to_owned()
+        } else {
+            format!("\"{number:#x}\"")
+        };
+        let of_block = super::pending::questions_about(&bench.wallets, &block.block);
+        all.extend(of_block.into_iter().map(|(method, params)| (method, params.replace("TAG", &tag))));
+    }
+    all
+}
+
+fn ask(
+    bench: &Bench,
+    view: &Arc<View>,
+    (method, params): &(&'static str, String),
+) -> Result<Vec<u8>, RpcError> {
+    bench.api.call(Some(view), method, params.as_bytes())
+}
+
+/// What a reader finds who holds the view while the chain goes back under it.
+#[derive(Default)]
+struct Found {
+    right: AtomicU64,
+    gone: AtomicU64,
+}
+
+impl Found {
+    fn see(
+        &self,
+        question: &(&'static str, String),
+        expected: &Result<Vec<u8>, RpcError>,
+        got: &Result<Vec<u8>, RpcError>,
+    ) {
+        match got {
+            Err(error) if error.code == -32001 && error.message == "view no longer available" => {
+                self.gone.fetch_add(1, Ordering::SeqCst);
+            }
+            got => {
+                assert_eq!(format!("{got:?}"), format!("{expected:?}"), "{question:?}");
+                self.right.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+/// The same chain twice: what the first answers is what the second's view must answer, or that it is gone, whatever happens
+/// to the second chain meanwhile.
+#[test]
+fn a_view_that_an_unwind_overtakes_never_mixes() {
+    let ((mut first, mut workload), (mut second, mut again)) = (start(), start());
+    for block in 0..16 {
+        fill(&mut first, &mut workload, block);
+        fill(&mut second, &mut again, block);
+        if block < 15 {
+            first.seal();
+            second.seal();
+        }
+    }
+    second.api.node().drain().unwrap();
+    let (view, old) = (first.view(), second.view());
+    assert_eq!(view.pending().block.hash, old.pending().block.hash);
+    let questions = all_questions(&first, &view);
+    let expected: Vec<_> = questions.iter().map(|question| ask(&first, &view, question)).collect();
+    let (done, found) = (AtomicBool::new(false), Found::default());
+    std::thread::scope(|scope| {
+        let (second, done, found) = (&second, &done, &found);
+        let (questions, expected, old) = (&questions, &expected, &old);
+        for reader in 0..2 {
+            scope.spawn(move || {
+                for at in (0..questions.len()).cycle().skip(reader * questions.len() / 2) {
+                    if done.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    found.see(&questions[at], &expected[at], &ask(second, old, &questions[at]));
+                }
+            });
+        }
+        for to in [14, 12, 5, 1] {
+            second.api.node().control(|writer| writer.unwind(to)).unwrap();
+            second.api.node().control(|writer| writer.mine(3, None)).unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    // Whatever happened meanwhile: all of it once more, now that the store holds another chain.
+    let after = Found::default();
+    for (question, expected) in questions.iter().zip(&expected) {
+        after.see(question, expected, &ask(&second, &old, question));
+    }
+    let (right, gone) = (after.right.into_inner(), after.gone.into_inner());
+    assert!(right > 500 && gone > 500, "{right} right, {gone} gone");
+    assert!(found.right.into_inner() > 0);
+}
