@@ -8,7 +8,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_journal::{Identity, Journal, Options, simulated::SimulatedDisk};
-use foreseal_node::{Chain, Clock, Development, FinalityDepth, Mining, Sequencer, Settings, View, replay};
+use foreseal_node::{
+    Chain, Clock, Development, FinalityDepth, Mining, Recent, Sequencer, Settings, StoreSettings, View,
+    replay,
+};
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
 use foreseal_types::{Change, Override, Transaction};
 use proptest::prelude::*;
@@ -93,11 +96,14 @@ struct Run {
 }
 
 impl Run {
-    fn new(datadir: &Path) -> Self {
+    /// `small` keeps one block in memory, all others are read from the store.
+    fn new(datadir: &Path, small: bool) -> Self {
         let wallets = Wallet::some(3);
+        let recent = if small { Recent { blocks: 1, transactions: 1 } } else { Recent::default() };
         let settings = Settings {
             development: Some(Development::default()),
             finality: FinalityDepth { safe: 2, finalized: 4 },
+            store: StoreSettings { recent, ..StoreSettings::default() },
             ..settings(datadir, &wallets)
         };
         let (clock, disk) = (Arc::new(TestClock::default()), SimulatedDisk::default());
@@ -228,9 +234,9 @@ proptest! {
 
     /// Invariant 6, for everything that a development chain goes through.
     #[test]
-    fn what_is_replayed_is_what_was_shown(acts in prop::collection::vec(act(), 1..60)) {
+    fn what_is_replayed_is_what_was_shown(small: bool, acts in prop::collection::vec(act(), 1..60)) {
         let datadir = tempfile::tempdir().unwrap();
-        let mut run = Run::new(datadir.path());
+        let mut run = Run::new(datadir.path(), small);
         for act in &acts {
             let before = run.bench().view();
             run.act(act);

@@ -1,0 +1,159 @@
+//! Where a chain goes on when store and journal are not of the same moment.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use foreseal_journal::RealDisk;
+use foreseal_node::{Development, Recent, Settings, StoreSettings};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+use support::{Bench, TestClock, balance, fingerprint, settings};
+
+/// A development chain that keeps few blocks in memory, and of the journal as little as it may.
+fn small(datadir: &Path, wallets: &[Wallet]) -> Settings {
+    let recent = Recent { blocks: 2, transactions: 10 };
+    Settings {
+        store: StoreSettings { recent, retention: 0, ..StoreSettings::default() },
+        development: Some(Development::default()),
+        segment_bytes: 1 << 16,
+        ..settings(datadir, wallets)
+    }
+}
+
+fn busy(bench: &mut Bench, workload: &mut Workload, blocks: u64) {
+    for _ in 0..blocks {
+        for _ in 0..2 {
+            // After an unwind it may be refused.
+            let _ = bench.node.submit(&workload.next_transaction());
+            bench.tick();
+        }
+        bench.node.control(|writer| writer.mine(1, None)).unwrap();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+fn replace(from: &Path, to: &Path) {
+    fs::remove_dir_all(to).unwrap();
+    copy(from, to);
+}
+
+/// Numbers of the journal's segments.
+fn segments(datadir: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<_> =
+        fs::read_dir(datadir.join("journal")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    names
+}
+
+fn assert_whole(bench: &Bench) {
+    bench.node.drain().unwrap();
+    let verified = bench.node.store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(verified.faults, []);
+    assert_eq!(verified.head.unwrap().hash, bench.view().latest().block.hash);
+}
+
+fn refusal(settings: Settings, clock: &Arc<TestClock>) -> String {
+    match Bench::open(settings, clock.clone(), Arc::new(RealDisk)) {
+        Ok(_) => panic!("it starts"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What the store has passed leaves the journal; what the two then lack together is said, and changes nothing.
+#[test]
+fn segments_go_and_what_is_missing_then_is_named() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
+    let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 31);
+    let clock = Arc::<TestClock>::default();
+    let mut bench = Bench::open(small(&datadir, &wallets), clock.clone(), Arc::new(RealDisk)).unwrap();
+    busy(&mut bench, &mut workload, 5);
+    bench.node.drain().unwrap();
+    copy(&datadir.join("store"), &aside.join("older"));
+    busy(&mut bench, &mut workload, 60);
+    bench.node.drain().unwrap();
+    busy(&mut bench, &mut workload, 1);
+    bench.node.drain().unwrap();
+    let before = fingerprint(&bench.view());
+    drop(bench);
+    let first = segments(&datadir)[0].clone();
+    assert!(!first.to_string_lossy().contains("0000000001."), "the first segment is gone: {first:?}");
+    let open = || Bench::open(small(&datadir, &wallets), clock.clone(), Arc::new(RealDisk));
+    let mut bench = open().unwrap();
+    assert_eq!(fingerprint(&bench.view()), before);
+    busy(&mut bench, &mut workload, 2);
+    assert_whole(&bench);
+    let before = fingerprint(&bench.view());
+    drop(bench);
+
+    for name in ["store", "journal"] {
+        copy(&datadir.join(name), &aside.join(name));
+    }
+    fs::remove_dir_all(datadir.join("store")).unwrap();
+    let gone = refusal(small(&datadir, &wallets), &clock);
+    assert!(gone.starts_with("the store is empty, and the journal begins after block 1"), "{gone}");
+    replace(&aside.join("older"), &datadir.join("store"));
+    let gap = refusal(small(&datadir, &wallets), &clock);
+    assert!(gap.contains("and the journal has lost what follows"), "{gap}");
+    replace(&aside.join("store"), &datadir.join("store"));
+    fs::remove_dir_all(datadir.join("journal")).unwrap();
+    let gone = refusal(small(&datadir, &wallets), &clock);
+    assert!(gone.starts_with("the journal is empty, but the store holds"), "{gone}");
+    replace(&aside.join("journal"), &datadir.join("journal"));
+    let bench = open().unwrap();
+    assert_eq!(fingerprint(&bench.view()), before);
+    assert_whole(&bench);
+}
+
+/// A disk may lose what the store wrote last, never what the journal did: every commit of the store leads to the same chain.
+#[test]
+fn a_store_of_any_moment_leads_to_the_same_chain() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
+    let datadir = folder.path().join("data");
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 33);
+    let clock = Arc::<TestClock>::default();
+    let kept = |datadir: &Path| Settings {
+        store: StoreSettings { retention: 1_024, ..small(datadir, &wallets).store },
+        ..small(datadir, &wallets)
+    };
+    let mut bench = Bench::open(kept(&datadir), clock.clone(), Arc::new(RealDisk)).unwrap();
+    for moment in 0..12_u64 {
+        busy(&mut bench, &mut workload, 1 + moment % 3);
+        let latest = bench.view().latest().number();
+        match moment % 4 {
+            1 => bench.node.control(|writer| writer.unwind(latest.saturating_sub(moment % 5))).unwrap(),
+            2 => bench.node.control(|writer| writer.reorg(&[Vec::new(), Vec::new()])).unwrap(),
+            3 => bench.node.control(|writer| writer.write(&balance(moment))).unwrap(),
+            _ => {}
+        }
+        bench.node.drain().unwrap();
+        copy(&datadir.join("store"), &folder.path().join(format!("store-{moment}")));
+    }
+    let before = fingerprint(&bench.view());
+    drop(bench);
+    for moment in 0..12 {
+        let other = folder.path().join(format!("data-{moment}"));
+        copy(&datadir.join("journal"), &other.join("journal"));
+        copy(&folder.path().join(format!("store-{moment}")), &other.join("store"));
+        fs::copy(datadir.join("genesis.json"), other.join("genesis.json")).unwrap();
+        let mut bench = Bench::open(kept(&other), clock.clone(), Arc::new(RealDisk)).unwrap();
+        assert_eq!(fingerprint(&bench.view()), before, "moment {moment}");
+        assert_whole(&bench);
+        bench.seal();
+        assert_whole(&bench);
+    }
+}
