@@ -1,5 +1,7 @@
 //! The precompiled contracts of an execution; state overrides may move them or put code in their place.
 
+use std::sync::Once;
+
 use alloy_primitives::{
     Address,
     map::{AddressMap, AddressSet},
@@ -10,7 +12,31 @@ use revm::{
     context_interface::ContextTr,
     handler::{EthPrecompiles, PrecompileProvider},
     interpreter::{CallInputs, InterpreterResult},
+    precompile::{Crypto, PrecompileHalt, install_crypto, kzg_point_evaluation::blst::verify_kzg_proof},
 };
+
+static ARITHMETIC: Once = Once::new();
+
+/// revm's arithmetic, but for the point evaluation of EIP-4844: revm would load the trusted setup with tables that only
+/// speed up the making of proofs, which takes seconds, at the first transaction that asks. One point of it is enough.
+#[derive(Debug)]
+struct Arithmetic;
+
+impl Crypto for Arithmetic {
+    fn verify_kzg_proof(
+        &self,
+        z: &[u8; 32],
+        y: &[u8; 32],
+        commitment: &[u8; 48],
+        proof: &[u8; 48],
+    ) -> Result<(), PrecompileHalt> {
+        if verify_kzg_proof(commitment, z, y, proof) {
+            Ok(())
+        } else {
+            Err(PrecompileHalt::BlobVerifyKzgProofFailed)
+        }
+    }
+}
 
 /// For an address that differs from the rules: the precompiled contract that answers there, `None` when it has none.
 pub type MovedPrecompiles = AddressMap<Option<Address>>;
@@ -34,6 +60,10 @@ pub struct Precompiles {
 
 impl Precompiles {
     pub fn new(fork: SpecId, moved: MovedPrecompiles) -> Self {
+        // For the whole process; only this crate executes in it.
+        ARITHMETIC.call_once(|| {
+            install_crypto(Arithmetic);
+        });
         let moved = (!moved.is_empty()).then(|| Box::new(moved));
         Self { rules: EthPrecompiles::new(fork), moved }
     }
@@ -59,5 +89,39 @@ impl<C: ContextTr<Cfg: Cfg<Spec = SpecId>>> PrecompileProvider<C> for Precompile
 
     fn warm_addresses(&self) -> &AddressSet {
         self.rules.warm_addresses()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+    use alloy_primitives::hex;
+    use revm::precompile::crypto;
+
+    use super::*;
+
+    /// A test vector of c-kzg: `verify_kzg_proof_case_correct_proof_4_4`.
+    const COMMITMENT: [u8; 48] = hex!(
+        "8f59a8d2a1a625a17f3fea0fe5eb8c896db3764f3185481bc22f91b4aaffcca25f26936857bc3a7c2539ea8ec3a952b7"
+    );
+    const Z: [u8; 32] = hex!("73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000000");
+    const Y: [u8; 32] = hex!("1522a4a7f34e1ea350ae07c29c96c7e79655aa926122e95fe69fcbd932ca49e9");
+    const PROOF: [u8; 48] = hex!(
+        "a62ad71d14c5719385c0686f1871430475bf3a00f0aa3f7b8dd99a9abc2160744faf0070725e00b60ad9a026a15b1a8c"
+    );
+
+    #[test]
+    fn a_point_is_evaluated_without_the_trusted_setup() {
+        Precompiles::new(SpecId::OSAKA, MovedPrecompiles::default());
+        assert_eq!(format!("{:?}", crypto()), "Arithmetic");
+        assert!(crypto().verify_kzg_proof(&Z, &Y, &COMMITMENT, &PROOF).is_ok());
+        assert!(crypto().verify_kzg_proof(&Y, &Z, &COMMITMENT, &PROOF).is_err());
+        assert!(crypto().verify_kzg_proof(&Z, &Y, &PROOF, &COMMITMENT).is_err());
+        assert!(crypto().verify_kzg_proof(&Z, &[0xff; 32], &COMMITMENT, &PROOF).is_err());
+        // A polynomial that is zero everywhere: commitment and proof are the point at infinity.
+        let infinity: [u8; 48] = [&[0xc0], [0_u8; 47].as_slice()].concat().try_into().unwrap();
+        assert!(crypto().verify_kzg_proof(&Z, &[0; 32], &infinity, &infinity).is_ok());
+        assert!(crypto().verify_kzg_proof(&Z, &Y, &infinity, &infinity).is_err());
     }
 }
