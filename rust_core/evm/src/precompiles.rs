@@ -94,8 +94,6 @@ impl<C: ContextTr<Cfg: Cfg<Spec = SpecId>>> PrecompileProvider<C> for Precompile
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
     use alloy_primitives::hex;
     use revm::precompile::crypto;
 

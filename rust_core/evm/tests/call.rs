@@ -198,6 +198,11 @@ fn estimates_hold_for_calls_refunds_and_contracts_that_look_at_their_gas() {
     state.deploy(TARGET, hex!("5a620186a011600a57005b5f5ffd").to_vec());
     check(&state, &to(TARGET));
     check(&state, &to(FORWARDER));
+    // Calls a loop without end, which takes 63 of 64 parts of whatever there is, goes on and fills a slot.
+    state.deploy(TARGET, hex!("5b5f56").to_vec());
+    let careless = [&hex!("5f5f5f5f5f73")[..], TARGET.as_slice(), &hex!("5af150600160055500")].concat();
+    state.deploy(FORWARDER, careless);
+    check(&state, &to(FORWARDER));
     // Data whose floor (EIP-7623) is above what it costs to run.
     check(&state, &CallRequest { input: vec![1; 5_000].into(), ..to(BOB) });
     // A creation.
