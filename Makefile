@@ -103,9 +103,11 @@ log-index: $(VENV)/.run ## Compare searches in a store of LOGS logs with a naive
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
 
-differential: build $(VENV)/.dev ## Compare with the execution specification over TRANSACTIONS random transactions, save what was found
+differential: build $(VENV)/.dev ## Compare with the execution specification (TRANSACTIONS) and anvil (half of that), save what was found
 	PYTHONPATH=tests $(BIN)/python -m differential specification --transactions $(TRANSACTIONS) --seed $(SEED) \
 		--save benches/results/specification.json
+	PYTHONPATH=tests $(BIN)/python -m differential anvil --transactions $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
+		--save benches/results/anvil.json
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync")
 	$(BIN)/python tests/mutants.py $(ARGS)

@@ -7,9 +7,14 @@ from pathlib import Path
 import orjson
 from benches.origin import origin
 
+from differential.beside_anvil import compare_with_anvil
 from differential.specification import compare_with_specification
 
-PEERS = {"specification": (compare_with_specification, ("ethereum-execution",))}
+PEERS = {
+    "specification": (compare_with_specification, ("ethereum-execution",)),
+    # Its version is pinned in package.json.
+    "anvil": (compare_with_anvil, ()),
+}
 """What Foreseal is compared with: how, and the packages whose versions matter."""
 
 
@@ -17,7 +22,7 @@ def main() -> int:
     """Run it; 0 if the nodes agree."""
     parser = argparse.ArgumentParser(prog="python -m differential")
     parser.add_argument("peer", choices=PEERS)
-    parser.add_argument("--transactions", type=int, default=1000)
+    parser.add_argument("--transactions", type=int, required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save", type=Path, help="file for the comparison and where it comes from, JSON")
     arguments = parser.parse_args()

@@ -29,6 +29,9 @@ HERE = Path(__file__).parent
 START_TIME = 60.0
 """Seconds until it must listen; well under one on an idle machine."""
 
+CALL_TIME = 100.0
+"""Seconds for one call: the first blob loads the trusted setup with all its tables."""
+
 FORK = "osaka"
 """The newest rules of mainnet that the pinned version knows."""
 
@@ -74,7 +77,7 @@ class Anvil:
         self._reader.start()
         try:
             address: str = wait_for(self._find_address, START_TIME, "the line that anvil listens", self._explain)
-            self.rpc = Rpc(f"http://{address}")
+            self.rpc = Rpc(f"http://{address}", CALL_TIME)
         except BaseException:
             self.stop()
             raise

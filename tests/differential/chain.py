@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from differential.workload import SENDERS, Workload, World
+from differential.workload import SENDERS, Feature, Workload, World
 from foreseal import _core
 from foreseal.errors import RpcError
 from foreseal.testing import Chain, ChainSettings
@@ -24,7 +24,7 @@ GAS_LIMIT = 12_000_000
 class _Settings(ChainSettings):
     def for_core(self, datadir: Path) -> bytes:
         given = orjson.loads(super().for_core(datadir))
-        return orjson.dumps(given | {"fee_recipient": FEE_RECIPIENT})
+        return orjson.dumps(given | {"fee_recipient": FEE_RECIPIENT, "extra_data": "0x"})
 
 
 def genesis_of(world: World) -> dict[str, Any]:
@@ -49,10 +49,10 @@ class Filled:
         """Transactions that the pool did not take, by its message."""
         self.raws: dict[str, str] = {}
         """Signed bytes as they were sent, blobs included, by hash; 0x hex."""
+        self.workload = Workload(world, seed, self._nonce)
         self._kind_of: dict[str, str] = {}
         self._world = world
         self._random = Random(f"chain {seed}")
-        self._workload = Workload(world, seed, self._nonce)
 
     def next_block(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """A new sealed block, with transaction hashes, and its receipts."""
@@ -60,7 +60,7 @@ class Filled:
         if random.random() < 0.3:
             self.chain.advance(random.randrange(1, 100))
         for _ in range(random.randint(2, 8)):
-            for kind, raw in self._workload.group(random.randint(1, len(SENDERS) // 2)):
+            for kind, raw in self.workload.group(random.randint(1, len(SENDERS) // 2), self._left_out()):
                 self._send(kind, raw)
             self.chain.step()
         self.chain.mine()
@@ -81,8 +81,17 @@ class Filled:
             self.raws[tx_hash] = raw
             self._kind_of[tx_hash] = kind
 
-    def _nonce(self, address: str) -> int:
-        return int(self.chain.rpc("eth_getTransactionCount", address, "pending"), 16)
+    def _left_out(self) -> set[str]:
+        """Senders whose next nonce is not their nonce at the last block plus what they have in the next one."""
+        if Feature.NONCE_GAPS not in self._world.left_out:
+            return set()
+        pending = self.chain.rpc("eth_getBlockByNumber", "pending", True)["transactions"]
+        sent = Counter(transaction["from"] for transaction in pending)
+        addresses = [sender.address for sender in SENDERS]
+        return {a for a in addresses if self._nonce(a) != self._nonce(a, "latest") + sent[a.lower()]}
+
+    def _nonce(self, address: str, block: str = "pending") -> int:
+        return int(self.chain.rpc("eth_getTransactionCount", address, block), 16)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,12 @@
 """Random transactions through Foreseal, and the blocks that it seals through the execution specification."""
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import rlp
 
 from differential.chain import filled, genesis_of
+from differential.comparison import Comparison
 from differential.eels import Specification
 from differential.workload import World
 
@@ -31,35 +30,6 @@ _HEADER = {
 }
 
 
-@dataclass
-class Comparison:
-    """What was compared, and what was not the same."""
-
-    seed: int
-    transactions: int = 0
-    blocks: int = 0
-    logs: int = 0
-    gas: int = 0
-    accounts: int = 0
-    """Accounts at the end, the specification's count."""
-    types: Counter[str] = field(default_factory=Counter)
-    """Transactions by type (EIP-2718)."""
-    statuses: Counter[str] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    """Transactions by kind, see workload.py."""
-    refused: Counter[str] = field(default_factory=Counter)
-    """What the pool did not take."""
-    faults: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        types = ", ".join(f"{count} of type {kind}" for kind, count in sorted(self.types.items()))
-        return (
-            f"seed {self.seed}: {self.transactions} transactions ({types}; {self.statuses['0x0']} failed) in "
-            f"{self.blocks} blocks, {self.gas} gas, {self.logs} logs, {self.accounts} accounts: "
-            f"{len(self.faults)} differences"
-        )
-
-
 def compare_with_specification(seed: int, transactions: int) -> Comparison:
     """Fill blocks until so many transactions are sealed, and execute each block by the specification.
 
@@ -79,19 +49,12 @@ def compare_with_specification(seed: int, transactions: int) -> Comparison:
             found.faults += _differences(block, receipts, raw, result)
             if result["stateRoot"] != block["stateRoot"]:
                 found.faults += _state_differences(peer.alloc, rpc)[:_MOST_FAULTS]
-            _count(found, block, receipts)
+            found.count(block, receipts)
             parent = block
-        found.kinds, found.refused, found.accounts = subject.kinds, subject.refused, len(peer.alloc)
+        found.kinds, found.refused = subject.kinds, subject.refused
+        found.compared["accounts"] = len(peer.alloc)
+        found.compared["slots"] = sum(len(account.get("storage", ())) for account in peer.alloc.values())
     return found
-
-
-def _count(found: Comparison, block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
-    found.blocks += 1
-    found.transactions += len(receipts)
-    found.gas += int(block["gasUsed"], 16)
-    found.logs += sum(len(receipt["logs"]) for receipt in receipts)
-    found.types.update(receipt["type"] for receipt in receipts)
-    found.statuses.update(receipt["status"] for receipt in receipts)
 
 
 def _differences(block: dict[str, Any], receipts: list[dict[str, Any]], raw: str, result: dict[str, Any]) -> list[str]:
@@ -101,6 +64,7 @@ def _differences(block: dict[str, Any], receipts: list[dict[str, Any]], raw: str
         faults.append(f"{where}: {result['blockException']}")
     header = [(name, block[name], result[other]) for name, other in _HEADER.items()]
     header.append(("blobGasUsed", block["blobGasUsed"], hex(_blob_gas(raw))))
+    header.append(("size", block["size"], hex(len(bytes.fromhex(raw[2:])))))
     header.append(("number of receipts", len(receipts), len(result["receipts"])))
     faults += [f"{where}: {name} is {ours}, specified is {theirs}" for name, ours, theirs in header if ours != theirs]
     for ours, theirs in zip(map(_receipt, receipts), result["receipts"], strict=False):

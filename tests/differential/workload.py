@@ -8,7 +8,8 @@
 All randomness comes from the seed.
 """
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Collection
 from random import Random
 from typing import Any
 
@@ -24,7 +25,7 @@ from live.sending import CHAIN_ID, GWEI
 
 SENDERS = DEV_ACCOUNTS[:8]
 AUTHORITIES = DEV_ACCOUNTS[8:12]
-"""They sign authorizations (EIP-7702) and send nothing; the development genesis funds the first two."""
+"""They sign authorizations (EIP-7702) and send nothing; in the development genesis the last two do not exist."""
 PROGRAMS = 16
 """Random programs in the genesis."""
 FIRST_PROGRAM = 0xBEEF00
@@ -62,17 +63,35 @@ def _word(value: int | str) -> bytes:
     return (int(value, 16) if isinstance(value, str) else value).to_bytes(32, "big")
 
 
+class Feature(enum.Enum):
+    """What can be left out, because a node that Foreseal is compared with does not know it."""
+
+    CHAIN_HASHES = "BLOCKHASH, PREVRANDAO and the contract of EIP-2935"
+    GAS = "the gas that is left as a value"
+    SYSTEM_CALLS = "contracts that the processing of a block fills and empties (EIPs 4788, 7002 and 7251)"
+    NEW_AUTHORITIES = "authorizations of accounts that do not exist (EIP-7702)"
+    BLOBS = "blob transactions; the first one loads the trusted setup, which takes seconds"
+    NONCE_GAPS = "nonces of a sender that have a gap within a block, by an authorization or its delegate's creations"
+
+
 class World:
     """What stands in the genesis, and the addresses that transactions and programs deal with."""
 
-    def __init__(self, seed: int, *, chain_hashes: bool = True, gas: bool = True) -> None:
-        """`chain_hashes` and `gas` as for `Programs`."""
+    def __init__(self, seed: int, left_out: Collection[Feature] = ()) -> None:
+        """`left_out`: what transactions and programs have nothing to do with."""
         random = Random(f"world {seed}")
+        self.left_out = frozenset(left_out)
+        system_calls = Feature.SYSTEM_CALLS not in left_out
+        chain_hashes = Feature.CHAIN_HASHES not in left_out
         self.addresses = [f"0x{FIRST_PROGRAM + n:040x}" for n in range(PROGRAMS)]
-        self.addresses += [*ADDRESSES.values(), *PRECOMPILES, WITHDRAWALS, CONSOLIDATIONS, BEACON_ROOTS]
+        self.addresses += [*ADDRESSES.values(), *PRECOMPILES]
+        self.addresses += [WITHDRAWALS, CONSOLIDATIONS, BEACON_ROOTS] * system_calls
         self.addresses += [HISTORY] * chain_hashes
         self.addresses += [account.address.lower() for account in (*SENDERS, *AUTHORITIES)]
-        self.options = {"chain_hashes": chain_hashes, "gas": gas}
+        self.options = {"chain_hashes": chain_hashes, "gas": Feature.GAS not in left_out}
+        absent = {"request"} if Feature.SYSTEM_CALLS in left_out else set[str]()
+        absent |= {"blob"} if Feature.BLOBS in left_out else set[str]()
+        self.kinds = {kind: weight for kind, weight in KINDS.items() if kind not in absent}
         programs = Programs(random, self.addresses, **self.options)
         self._codes = {address: programs.runtime() for address in self.addresses[:PROGRAMS]}
         self._codes |= {ADDRESSES[name]: code for name, code in FEATURES.items()}
@@ -83,11 +102,14 @@ class World:
 
     def alloc(self) -> dict[str, Any]:
         """Accounts to add to a genesis in geth's format."""
-        return {
+        made: dict[str, Any] = {
             address: {"balance": hex(10**6 + n), "nonce": "0x1", "code": "0x" + code.hex()}
             | ({"storage": self._slots[address]} if self._slots[address] else {})
             for n, (address, code) in enumerate(self._codes.items())
         }
+        if Feature.NEW_AUTHORITIES in self.left_out:
+            made |= {authority.address.lower(): {"balance": "0x1"} for authority in AUTHORITIES}
+        return made
 
     def learn(self, address: str) -> None:
         """An address that appeared on the chain: transactions and programs deal with it from now on."""
@@ -105,12 +127,28 @@ class Workload:
         self._nonce = nonce
         self._programs = Programs(self._random, world.addresses, **world.options)
 
-    def group(self, count: int) -> list[tuple[str, str]]:
-        """Up to `count` transactions, each from another sender: kind and signed bytes as 0x hex."""
-        made = []
+    def group(self, count: int, left_out: Collection[str] = ()) -> list[tuple[str, str]]:
+        """Up to `count` transactions, each from another sender: kind and signed bytes as 0x hex.
+
+        The addresses in `left_out` send nothing.
+        """
+        made, kinds = [], self._world.kinds
         for sender in self._random.sample(SENDERS, count):
-            kind = self._random.choices(list(KINDS), list(KINDS.values()))[0]
+            if sender.address in left_out:
+                continue
+            kind = self._random.choices(list(kinds), list(kinds.values()))[0]
             made.append((kind, "0x" + self._sign(sender, kind).hex()))
+        return made
+
+    def call(self) -> dict[str, Any]:
+        """A call object, with all fields as JSON-RPC has them but for `gas`."""
+        kind = self._random.choice([kind for kind in self._world.kinds if kind not in ("set_code", "blob", "loop")])
+        fields = getattr(self, f"_{kind}")() | {"from": self._random.choice(SENDERS).address}
+        made: dict[str, Any] = {name: fields[name] for name in ("from", "to") if name in fields}
+        made |= {"value": hex(fields.get("value", 0)), "data": "0x" + fields.get("data", b"").hex()}
+        made["gasPrice"] = hex(20 * GWEI)
+        if self._random.random() < 0.2:
+            made["accessList"] = self._access_list()
         return made
 
     def _sign(self, sender: LocalAccount, kind: str) -> bytes:

@@ -37,11 +37,12 @@ class HttpAnswer(NamedTuple):
 class Rpc:
     """Calls one endpoint over one kept connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+        """`timeout` in seconds, of one call."""
         parts = urlsplit(url)
         assert parts.hostname
         self.url = url
-        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT)
+        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
         self._ids = itertools.count(1)
 
     def __call__(self, method: str, *params: Any) -> Any:

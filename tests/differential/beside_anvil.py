@@ -1,0 +1,164 @@
+"""Random transactions through Foreseal, and the blocks that it seals once more through anvil."""
+
+import gzip
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import orjson
+
+from differential.anvil import Anvil, anvil
+from differential.chain import Filled, filled, genesis_of
+from differential.comparison import Comparison
+from differential.differences import (
+    BLOCK,
+    BLOCK_WITH_BLOBS,
+    LEFT_OUT,
+    LOG,
+    RECEIPT,
+    RECEIPT_WITHOUT_BLOBS,
+    TOLERANCE,
+    Failure,
+    failure,
+    without,
+)
+from differential.workload import HISTORY, World
+from foreseal.errors import RpcError
+from live import RpcFailure
+
+CALLS = 6
+"""Calls, and as many estimates, at every block."""
+_BLOB_TYPE = "0x3"
+_TRANSFER_GAS = 21_000
+
+Ask = Callable[..., Any]
+
+
+def compare_with_anvil(seed: int, transactions: int) -> Comparison:
+    """Fill blocks until so many transactions are sealed, let anvil mine each again, and ask both the same.
+
+    It ends at the first block that differs, since all later ones may.
+    """
+    world = World(seed, LEFT_OUT)
+    genesis = genesis_of(world)
+    found = Comparison(seed)
+    with filled(genesis, world, seed) as subject, anvil(genesis) as peer:
+        both = Both(subject, peer, found, seed)
+        while found.transactions < transactions and not found.faults:
+            both.next_block()
+        both.compare_all_accounts()
+        found.kinds, found.refused = subject.kinds, subject.refused
+    return found
+
+
+class Both:
+    """Two nodes with the same chain, and what was found when both were asked the same."""
+
+    def __init__(self, subject: Filled, peer: Anvil, found: Comparison, seed: int) -> None:
+        self._subject = subject
+        self._peer = peer
+        self._found = found
+        self._ours: Ask = subject.chain.rpc
+        self._theirs: Ask = peer.rpc
+        self._random = Random(f"anvil {seed}")
+        self._slots: dict[str, set[str]] = {}
+
+    def next_block(self) -> None:
+        """A block of each, and everything that it changed."""
+        block, receipts = self._subject.next_block()
+        number = block["number"]
+        mined = self._peer.repeat(block, [self._subject.raws[tx_hash] for tx_hash in block["transactions"]])
+        blobs = any(receipt["type"] == _BLOB_TYPE for receipt in receipts)
+        left_out = (BLOCK, BLOCK_WITH_BLOBS) if blobs else (BLOCK,)
+        self._same(f"block {number}", without(block, *left_out), without(mined, *left_out))
+        theirs = self._theirs("eth_getBlockReceipts", number)
+        for one, other in zip(receipts, theirs, strict=True):
+            self._same(f"receipt of {one['transactionHash']}", _receipt(one), _receipt(other))
+        self._found.count(block, receipts)
+        for address in self._touched(number):
+            self._compare_account(address)
+        for _ in range(CALLS):
+            self._compare_call(self._subject.workload.call())
+
+    def compare_all_accounts(self) -> None:
+        """Every account, and every storage word, that either of them ever had."""
+        dumped = self._theirs("anvil_dumpState")
+        accounts = json.loads(gzip.decompress(bytes.fromhex(dumped[2:])))["accounts"]
+        for address, account in accounts.items():
+            self._slots.setdefault(address.lower(), set()).update(account["storage"])
+        # The hashes of the blocks, which anvil does not record.
+        self._slots.pop(HISTORY, None)
+        for address in self._slots:
+            self._compare_account(address)
+        self._found.compared["accounts"] = len(self._slots)
+        self._found.compared["slots"] = sum(map(len, self._slots.values()))
+
+    def _touched(self, number: str) -> list[str]:
+        """Accounts that the block's transactions looked at or changed; all their slots are remembered."""
+        touched: dict[str, None] = {}
+        for trace in self._ours("debug_traceBlockByNumber", number, {"tracer": "prestateTracer"}):
+            for address, account in trace["result"].items():
+                touched[address] = None
+                self._slots.setdefault(address, set()).update(account.get("storage", ()))
+        return list(touched)
+
+    def _compare_account(self, address: str) -> None:
+        methods = "eth_getBalance", "eth_getTransactionCount", "eth_getCode"
+        asked = [(method, address, "latest") for method in methods]
+        asked += [("eth_getStorageAt", address, slot, "latest") for slot in sorted(self._slots[address])]
+        for question in asked:
+            self._same(" ".join(question), self._ours(*question), self._theirs(*question))
+
+    def _compare_call(self, call: dict[str, Any]) -> None:
+        gas = hex(self._random.randrange(50_000, 2_000_000))
+        ours, theirs = self._ask("eth_call", call | {"gas": gas})
+        self._same(f"eth_call {call} with {gas} gas", ours, theirs)
+        self._found.compared["calls"] += 1
+        ours, theirs = self._ask("eth_estimateGas", call)
+        self._found.compared["estimates"] += 1
+        if self._is_transfer(call) and theirs == hex(_TRANSFER_GAS) and isinstance(ours, Failure):
+            # Untried by anvil, which then fails with that gas as well.
+            self._same(f"eth_call {call}", *self._ask("eth_call", call | {"gas": theirs}))
+            return
+        if isinstance(ours, Failure) or isinstance(theirs, Failure):
+            self._same(f"eth_estimateGas {call}", ours, theirs)
+            return
+        low, high = sorted((int(ours, 16), int(theirs, 16)))
+        if high > low * (1 + TOLERANCE) or (self._is_transfer(call) and high != _TRANSFER_GAS):
+            self._fault(f"eth_estimateGas {call}", int(ours, 16), int(theirs, 16))
+        results = self._ask("eth_call", call | {"gas": ours})
+        if any(isinstance(result, Failure) for result in results):
+            self._fault(f"eth_call {call} with the gas of its estimate", *results)
+
+    def _is_transfer(self, call: dict[str, Any]) -> bool:
+        plain = call["data"] == "0x" and not call.get("accessList") and "to" in call
+        return plain and self._ours("eth_getCode", call["to"], "latest") == "0x"
+
+    def _ask(self, method: str, call: dict[str, Any]) -> tuple[Any, Any]:
+        return _answer(self._ours, method, call), _answer(self._theirs, method, call)
+
+    def _same(self, what: str, ours: Any, theirs: Any) -> None:
+        if ours == theirs:
+            return
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+            ours, theirs = ({name: side.get(name) for name in differing} for side in (ours, theirs))
+        self._fault(what, ours, theirs)
+
+    def _fault(self, what: str, ours: Any, theirs: Any) -> None:
+        self._found.faults.append(f"{what}: {ours}, anvil has {theirs}")
+
+
+def _answer(ask: Ask, method: str, call: dict[str, Any]) -> Any:
+    try:
+        return ask(method, call, "latest")
+    except RpcFailure as error:
+        return failure(error.code, error.message, error.data)
+    except RpcError as error:
+        return failure(error.code, error.message, None if error.data is None else orjson.loads(error.data))
+
+
+def _receipt(receipt: dict[str, Any]) -> dict[str, Any]:
+    left_out = (RECEIPT,) if receipt["type"] == _BLOB_TYPE else (RECEIPT, RECEIPT_WITHOUT_BLOBS)
+    return without(receipt, *left_out) | {"logs": [without(log, LOG) for log in receipt["logs"]]}

@@ -1,0 +1,99 @@
+"""Where anvil 1.7.1 does otherwise on purpose, and why: the whole list. Any other difference is a fault.
+
+Where the reason names the specification, EELS agrees with Foreseal (test_specification.py).
+"""
+
+import re
+from typing import Any, NamedTuple
+
+from differential.workload import Feature
+
+LEFT_OUT = {
+    Feature.CHAIN_HASHES: "anvil draws a mixHash of its own and has other state roots, so its blocks have other hashes",
+    Feature.GAS: "with it, what a request does depends on the gas it is given: there is no least gas to agree on",
+    Feature.SYSTEM_CALLS: "anvil makes none of the calls that the specification makes at the begin and end of a block",
+    Feature.NEW_AUTHORITIES: "anvil refunds an authorization as that of an existing account (12,500 gas) once anybody "
+    "has looked at the account, against EIP-7702 and the specification",
+    Feature.NONCE_GAPS: "anvil's pool knows the nonces of the last block alone, and leaves out what comes after a gap",
+}
+"""What the transactions of the comparison do not do."""
+
+BLOCK = {
+    "hash": "it covers the mixHash and the state root",
+    "parentHash": "as hash",
+    "mixHash": "anvil draws its own",
+    "stateRoot": "anvil keeps slots that were cleared in its storage tries and makes no system calls; all accounts and "
+    "slots are compared instead",
+    "size": "anvil leaves out the empty list of withdrawals, and counts the blobs themselves",
+    "totalDifficulty": "anvil alone has it; the execution API dropped it",
+}
+"""Fields of a block that are not compared."""
+
+BLOCK_WITH_BLOBS = {
+    "transactionsRoot": "anvil puts the blobs themselves into the list of transactions, against EIP-4844",
+}
+"""The same, where a blob transaction is in the block."""
+
+RECEIPT = {
+    "blockHash": "as a block's hash",
+    "blockTimestamp": "anvil alone has it, as a number; the execution API has none",
+}
+"""Fields of a receipt that are not compared."""
+
+RECEIPT_WITHOUT_BLOBS = {
+    "blobGasPrice": "anvil alone has it where there are no blobs; the execution API has it with blobs"
+}
+
+LOG = {"blockHash": "as a block's hash"}
+"""Fields of a log that are not compared."""
+
+ERRORS = {
+    "code of a halt": "anvil: -32603, the code of internal errors; here -32000, as geth",
+    "message of a halt": "anvil names revm's reason, here it is geth's where geth has one",
+    "message of a revert": "anvil decodes more than Error(string), here the rest is `execution reverted`, as in geth",
+    "code and message of a revert, estimate": "anvil answers 3 as for a call, spec.md says -32000 `execution reverted`",
+    "message of too little gas": "anvil: revm's words, here geth's",
+}
+"""Of errors only this is compared: the kind of failure, and the data of a revert."""
+
+CALLS = {
+    "BASEFEE": "without a fee in the request it is 0 here, as in geth, and the block's in anvil: every request has one",
+}
+"""What calls and estimates do not do."""
+
+ESTIMATES = {
+    "value": "both stop searching within 1.5 % of the least gas that suffices, anvil elsewhere than Foreseal",
+    "transfers that fail": "anvil answers 21,000 untried: also to precompiled contracts, and from whoever cannot pay",
+}
+"""Where estimates are not the same to the last digit."""
+TOLERANCE = 0.015
+
+
+class Failure(NamedTuple):
+    """What two nodes must agree on when a request fails."""
+
+    kind: str
+    data: Any
+
+
+# In this order; of both nodes.
+_KINDS = (
+    ("revert", re.compile(r"execution reverted")),
+    ("intrinsic gas", re.compile(r"intrinsic gas too")),
+    ("out of gas", re.compile(r"out of gas|EVM error \w*(OutOfGas|OOG)|gas required exceeds")),
+    ("halt", re.compile(r"execution halted|EVM error")),
+    ("funds", re.compile(r"insufficient funds|Insufficient funds")),
+)
+
+
+def failure(code: int, message: str, data: Any) -> Failure:
+    """What is comparable of an error; a kind that is not known is the error itself."""
+    for kind, pattern in _KINDS:
+        if pattern.search(message):
+            return Failure(kind, data if kind == "revert" else None)
+    return Failure(f"{code} {message}", data)
+
+
+def without(fields: dict[str, Any], *left_out: dict[str, str]) -> dict[str, Any]:
+    """The fields that are compared."""
+    return {name: value for name, value in fields.items() if not any(name in names for names in left_out)}

@@ -1,0 +1,17 @@
+"""anvil makes the same of random transactions, calls and estimates; `make differential` compares ten times as many."""
+
+from differential.beside_anvil import compare_with_anvil
+from differential.differences import LEFT_OUT
+from differential.workload import World
+
+TRANSACTIONS = 50
+
+
+def test_anvil_makes_the_same_of_random_transactions() -> None:
+    found = compare_with_anvil(seed=1, transactions=TRANSACTIONS)
+    assert found.faults == []
+    assert found.transactions >= TRANSACTIONS
+    assert found.types.keys() == {"0x0", "0x1", "0x2", "0x3", "0x4"}
+    assert found.kinds.keys() <= World(1, LEFT_OUT).kinds.keys()
+    assert min(found.statuses[status] for status in ("0x0", "0x1")) >= TRANSACTIONS // 10
+    assert min(found.compared[what] for what in ("accounts", "calls", "estimates", "logs", "slots")) >= 10

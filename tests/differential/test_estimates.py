@@ -1,0 +1,93 @@
+"""Estimates beside the least gas that suffices, which a search with `eth_call` alone finds.
+
+Over random programs, creations, contracts that call each other (EIP-150), refunds and access lists; `make properties`
+draws more.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from differential.chain import GAS_LIMIT, Filled, filled, genesis_of
+from differential.features import ADDRESSES
+from differential.workload import SENDERS, Feature, Workload, World
+from foreseal.errors import RpcError
+
+SEED = 1
+BLOCKS = 5
+"""Blocks of random transactions before the calls."""
+TRANSFER_GAS = 21_000
+# With the gas that is left as a value, any amount of gas may be too little again. No blobs, which take their time.
+LEFT_OUT = (Feature.GAS, Feature.BLOBS)
+
+
+@pytest.fixture(scope="module")
+def subject() -> Iterator[Filled]:
+    world = World(SEED, LEFT_OUT)
+    with filled(genesis_of(world), world, SEED) as subject:
+        for _ in range(BLOCKS):
+            subject.next_block()
+        yield subject
+
+
+def suffices(subject: Filled, call: dict[str, Any], gas: int) -> bool:
+    try:
+        subject.chain.rpc("eth_call", call | {"gas": hex(gas)}, "latest")
+    except RpcError:
+        return False
+    return True
+
+
+def least_gas(subject: Filled, call: dict[str, Any]) -> int | None:
+    """By halving, to the last digit; None if all the gas of a block does not suffice."""
+    low, high = TRANSFER_GAS - 1, GAS_LIMIT
+    if not suffices(subject, call, high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if suffices(subject, call, middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def estimate(subject: Filled, call: dict[str, Any]) -> int | None:
+    try:
+        return int(subject.chain.rpc("eth_estimateGas", call, "latest"), 16)
+    except RpcError:
+        return None
+
+
+def is_transfer(subject: Filled, call: dict[str, Any]) -> bool:
+    plain = call["data"] == "0x" and not call.get("accessList") and "to" in call
+    return plain and subject.chain.rpc("eth_getCode", call["to"], "latest") == "0x"
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**64))
+def test_an_estimate_is_the_least_gas_that_suffices_or_a_little_more(subject: Filled, seed: int) -> None:
+    world = World(SEED, LEFT_OUT)
+    call = Workload(world, seed, lambda _: 0).call()
+    found, least = estimate(subject, call), least_gas(subject, call)
+    assert (found is None) == (least is None)
+    if found is None or least is None:
+        return
+    assert suffices(subject, call, found)
+    if is_transfer(subject, call) and least == TRANSFER_GAS:
+        assert found == TRANSFER_GAS
+    assert least <= found <= least * 1015 // 1000
+
+
+def test_what_a_call_takes_and_loses_is_not_asked_for(subject: Filled) -> None:
+    """A loop without end takes 63 of 64 parts of whatever it is given; its caller goes on."""
+    words = int(ADDRESSES["looper"], 16).to_bytes(32, "big") + (10**18).to_bytes(32, "big")
+    for kind in ("call", "delegatecall", "callcode"):
+        call = {"from": SENDERS[0].address, "to": ADDRESSES[f"forward_{kind}"], "data": "0x" + words.hex()}
+        found, least = estimate(subject, call), least_gas(subject, call)
+        assert found is not None
+        assert least is not None
+        assert least <= found <= least * 1015 // 1000 < GAS_LIMIT // 2
