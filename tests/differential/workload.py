@@ -50,7 +50,7 @@ KINDS = {
     "revert": 4,
     "loop": 2,
     "environment": 3,
-    "log": 3,
+    "log": 7,
     "much_data": 2,
     "request": 2,
     "set_code": 9,
