@@ -1,9 +1,19 @@
 """The specification makes the same of random transactions; `make differential` compares ten times as many."""
 
+from copy import deepcopy
+
+import pytest
+
+from differential import specification
+from differential.eels import Specification
+from differential.features import ADDRESSES
 from differential.specification import compare_with_specification
 from differential.workload import KINDS
 
 TRANSACTIONS = 100
+
+# The specification is written to be read: pairings alone take it seconds.
+pytestmark = pytest.mark.timeout(400)
 
 
 def test_blocks_of_random_transactions_are_as_specified() -> None:
@@ -14,3 +24,19 @@ def test_blocks_of_random_transactions_are_as_specified() -> None:
     assert min(found.statuses[status] for status in ("0x0", "0x1")) >= TRANSACTIONS // 10
     assert found.kinds.keys() == set(KINDS)
     assert sum(found.kinds.values()) == found.transactions
+
+
+def test_a_difference_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a slot that only one of them has."""
+    address, slot = ADDRESSES["logger"], f"0x{77:064x}"
+
+    def with_a_slot_more(genesis: dict) -> Specification:
+        genesis = deepcopy(genesis)
+        genesis["alloc"][address]["storage"] = {slot: f"0x{5:064x}"}
+        return Specification(genesis)
+
+    monkeypatch.setattr(specification, "Specification", with_a_slot_more)
+    found = compare_with_specification(seed=1, transactions=1)
+    assert found.blocks == 1
+    assert any(fault.startswith("block 1: stateRoot is ") for fault in found.faults)
+    assert f"{address}: slot {slot} is 0, specified is 5" in found.faults
