@@ -151,7 +151,19 @@ impl TransactionFees {
             | I::Eip1559NotSupported
             | I::Eip4844NotSupported
             | I::Eip7702NotSupported => Rejected::UnsupportedType(self.kind),
-            other => Rejected::Other(other.to_string()),
+            other @ (I::AccessListNotSupported
+            | I::MaxFeePerBlobGasNotSupported
+            | I::BlobVersionedHashesNotSupported
+            | I::EmptyBlobs
+            | I::BlobCreateTransaction
+            | I::TooManyBlobs { .. }
+            | I::BlobVersionNotSupported
+            | I::AuthorizationListNotSupported
+            | I::AuthorizationListInvalidFields
+            | I::EmptyAuthorizationList
+            | I::Eip7873NotSupported
+            | I::Eip7873MissingTarget
+            | I::Str(_)) => Rejected::Other(other.to_string()),
         }
     }
 }

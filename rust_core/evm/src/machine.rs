@@ -215,7 +215,7 @@ impl<'a, I> EvmTr for Machine<'a, I> {
         self.0.ctx.chain.look()?;
         let blocked = match &input.frame_input {
             FrameInput::Create(inputs) => self.blocked(inputs).map_err(ContextError::Db)?,
-            _ => None,
+            FrameInput::Call(_) | FrameInput::Empty => None,
         };
         let Some(address) = blocked else { return self.0.frame_init(input) };
         // revm refuses to create where a nonce is, so the account has one for a moment.

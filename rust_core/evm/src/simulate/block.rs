@@ -11,8 +11,8 @@ use foreseal_types::{Block, ForkPoint, Receipt, SpecId, Transaction, length_in_b
 use revm::context_interface::result::ExecutionResult;
 
 use super::{
-    BlockRequest, Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall,
-    SimulatedResult, transaction::unsigned, transfers::Transfers,
+    Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall, SimulatedResult,
+    order::Placed, transaction::unsigned, transfers::Transfers,
 };
 use crate::{
     BlockBody, Environment, ExecutionError, Executor, Rejected, end_block, environment,
@@ -67,11 +67,12 @@ impl<'a> Simulator<'a> {
     }
 
     /// Executes the next block.
-    pub fn block(&mut self, request: &BlockRequest) -> Result<SimulatedBlock, SimulateError> {
+    pub fn block(&mut self, placed: &Placed) -> Result<SimulatedBlock, SimulateError> {
         if self.options.deadline.has_passed() {
             return Err(ExecutionError::TimeLimit(self.options.deadline.limit()).into());
         }
-        let mut header = self.header(request);
+        let mut header = self.header(placed);
+        let request = &placed.request;
         let spec = self.base.spec;
         let overridden = request.state.resolve(&self.state, spec.fork(&header))?;
         let hashes = std::mem::take(&mut self.hashes);
@@ -108,16 +109,17 @@ impl<'a> Simulator<'a> {
     }
 
     /// The header as far as it is known before the block executes.
-    fn header(&self, request: &BlockRequest) -> Header {
+    fn header(&self, placed: &Placed) -> Header {
         let (spec, parent) = (self.base.spec, &self.parent);
-        let number = request.block.number.unwrap_or(parent.number + 1);
-        let timestamp = request.block.time.unwrap_or(parent.timestamp + 1);
+        let &Placed { number, timestamp, ref request } = placed;
         let merged = parent.difficulty.is_zero();
         let fork = spec.fork(ForkPoint { number, timestamp, merged });
         let next_fee = || if self.options.validation { spec.produced_base_fee(parent) } else { Some(0) };
         let header = Header {
             parent_hash: self.hashes.last().copied().unwrap_or(self.base.hash),
             ommers_hash: EMPTY_OMMER_ROOT_HASH,
+            number,
+            timestamp,
             beneficiary: parent.beneficiary,
             difficulty: parent.difficulty,
             gas_limit: parent.gas_limit,
@@ -187,8 +189,13 @@ impl<'a> Simulator<'a> {
             block_gas: environment.header.gas_limit,
             gas_limit: gas,
         };
-        let outcome = machine.inspect(environment::transaction(&transaction));
-        let (result, changes) = match outcome.map_err(|error| fees.error(error)) {
+        let mut unchecked = environment::transaction(&transaction);
+        if !self.options.validation {
+            // Nothing looks at it then, but for a check against its greatest value.
+            unchecked.nonce = 0;
+        }
+        let outcome = machine.inspect(unchecked);
+        let (result, mut changes) = match outcome.map_err(|error| fees.error(error)) {
             Ok(outcome) => outcome,
             Err(ExecutionError::Rejected(Rejected::IntrinsicGas { .. })) if gas < wanted => {
                 return Err(SimulateError::GasLimit { max: self.options.gas });
@@ -196,6 +203,12 @@ impl<'a> Simulator<'a> {
             Err(ExecutionError::Rejected(error)) => return Err(invalid(error)),
             Err(error) => return Err(error.into()),
         };
+        if expected == u64::MAX
+            && let Some(sender) = changes.get_mut(&from)
+        {
+            // Begins anew, as in geth, where revm lets it stay.
+            sender.info.nonce = 0;
+        }
         machine.cache().commit_all(changes.into_iter());
         self.gas_left = self.gas_left.saturating_sub(result.tx_gas_used());
         let logs = machine.inspector().0.take();

@@ -126,5 +126,5 @@ pub fn simulate(
 ) -> Result<Vec<SimulatedBlock>, SimulateError> {
     let blocks = order::ordered(base.header, blocks, options.blocks)?;
     let mut simulator = block::Simulator::new(base, options);
-    blocks.into_iter().map(|request| simulator.block(&request)).collect()
+    blocks.iter().map(|placed| simulator.block(placed)).collect()
 }

@@ -3,20 +3,23 @@
 use alloy_consensus::Header;
 
 use super::{BlockRequest, SimulateError};
-use crate::BlockOverrides;
 
 /// Seconds between blocks that name no time, as on the main network and in geth.
 const BLOCK_TIME: u64 = 12;
 
-/// The blocks with number and time set, gaps filled with empty blocks.
-pub fn ordered(
-    base: &Header,
-    blocks: Vec<BlockRequest>,
-    max: u64,
-) -> Result<Vec<BlockRequest>, SimulateError> {
+/// A block whose place is known.
+pub struct Placed {
+    pub number: u64,
+    /// Unix seconds.
+    pub timestamp: u64,
+    pub request: BlockRequest,
+}
+
+/// The blocks in their places, gaps filled with empty blocks.
+pub fn ordered(base: &Header, blocks: Vec<BlockRequest>, max: u64) -> Result<Vec<Placed>, SimulateError> {
     let mut ordered = Vec::with_capacity(blocks.len());
-    let (mut number, mut time) = (base.number, base.timestamp);
-    for mut request in blocks {
+    let (mut number, mut timestamp) = (base.number, base.timestamp);
+    for request in blocks {
         let next = request.block.number.unwrap_or(number.saturating_add(1));
         if next <= number {
             return Err(SimulateError::Number { number: next, previous: number });
@@ -25,19 +28,15 @@ pub fn ordered(
             return Err(SimulateError::TooManyBlocks { max });
         }
         for number in number + 1..next {
-            time = time.saturating_add(BLOCK_TIME);
-            let block =
-                BlockOverrides { number: Some(number), time: Some(time), ..BlockOverrides::default() };
-            ordered.push(BlockRequest { block, ..BlockRequest::default() });
+            timestamp = timestamp.saturating_add(BLOCK_TIME);
+            ordered.push(Placed { number, timestamp, request: BlockRequest::default() });
         }
-        let at = request.block.time.unwrap_or(time.saturating_add(BLOCK_TIME));
-        if at <= time {
-            return Err(SimulateError::Time { time: at, previous: time });
+        let time = request.block.time.unwrap_or(timestamp.saturating_add(BLOCK_TIME));
+        if time <= timestamp {
+            return Err(SimulateError::Time { time, previous: timestamp });
         }
-        (number, time) = (next, at);
-        request.block.number = Some(number);
-        request.block.time = Some(time);
-        ordered.push(request);
+        (number, timestamp) = (next, time);
+        ordered.push(Placed { number, timestamp, request });
     }
     Ok(ordered)
 }
