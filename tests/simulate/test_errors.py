@@ -146,6 +146,17 @@ def test_without_validation_the_nonce_is_free_and_goes_on_from_there(chain: Chai
     assert [one["nonce"] for one in block["transactions"]] == ["0x7", "0x1", "0x0"]
 
 
+def test_a_nonce_begins_anew_after_its_greatest_value(chain: Chain) -> None:
+    """As geth has it where nothing is validated; with validation it is refused, as recorded."""
+    largest = {ALICE: {"nonce": hex(2**64 - 1)}}
+    (block,) = simulate(chain, calls(PAY, PAY, stateOverrides=largest), returnFullTransactions=True)
+    assert [call["status"] for call in block["calls"]] == ["0x1", "0x1"]
+    assert [one["nonce"] for one in block["transactions"]] == [hex(2**64 - 1), "0x0"]
+    named = PAY | {"nonce": hex(2**64 - 1)}
+    assert one(chain, named)["status"] == "0x1"
+    assert error(chain, calls(PAY | VALID, stateOverrides=largest), validation=True).code == -32603
+
+
 def test_calls_share_the_limit_of_gas(chain: Chain) -> None:
     """50,000,000 by default: what is left bounds a call that names none, and one that burns it leaves too little."""
     burns = {CODE: {"code": "0x5b5f56"}}
