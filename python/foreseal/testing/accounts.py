@@ -1,6 +1,7 @@
 """Funded accounts of a test chain."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ class TestAccount:
 
     def signer(self) -> "LocalAccount":
         """The account as eth-account has it, to sign transactions and messages with. Needs the package eth-account."""
-        from eth_account import Account
+        return _signer(self.key)
 
-        signer: LocalAccount = Account.from_key(self.key)
-        return signer
+
+@lru_cache(maxsize=256)
+def _signer(key: str) -> "LocalAccount":
+    """Kept, because finding the address of a key takes milliseconds."""
+    from eth_account import Account
+
+    signer: LocalAccount = Account.from_key(key)
+    return signer

@@ -3,12 +3,16 @@
 from typing import Any
 
 from web3 import AsyncWeb3, Web3
-from web3.middleware import SignAndSendRawMiddlewareBuilder
+from web3.middleware import GasPriceStrategyMiddleware, SignAndSendRawMiddlewareBuilder
 from web3.providers.async_base import AsyncJSONBaseProvider
 from web3.providers.base import JSONBaseProvider
-from web3.types import RPCEndpoint, RPCResponse
+from web3.types import AsyncMakeRequestFn, MakeRequestFn, RPCEndpoint, RPCResponse
 
 from foreseal.testing.chain import Chain
+
+_SEND = "eth_sendTransaction"
+# web3.py's own, which ask the chain before every transaction or cost more than the whole call does.
+_NEEDLESS = ("ens_name_to_address", "validation", "gas_estimate")
 
 
 class ForesealProvider(JSONBaseProvider):
@@ -51,8 +55,56 @@ class AsyncForesealProvider(AsyncJSONBaseProvider):
         return True
 
 
+class SendingMiddleware(GasPriceStrategyMiddleware):
+    """Leaves it to the chain to fill in nonce, gas and fees of what is sent; a gas price strategy is followed.
+
+    A transaction that would revert raises what its estimate raises, as with web3.py's own middleware.
+    """
+
+    def request_processor(self, method: RPCEndpoint, params: Any) -> Any:
+        """A gas price by the strategy, if there is one."""
+        if method == _SEND and self._w3.eth.generate_gas_price(params[0]) is not None:
+            return super().request_processor(method, params)
+        return method, params
+
+    async def async_request_processor(self, method: RPCEndpoint, params: Any) -> Any:
+        """As `request_processor`."""
+        if method == _SEND and self._w3.eth.generate_gas_price(params[0]) is not None:
+            return await super().async_request_processor(method, params)
+        return method, params
+
+    def wrap_make_request(self, make_request: MakeRequestFn) -> MakeRequestFn:
+        """Send, and raise of a revert what an estimate raises."""
+
+        def send(method: RPCEndpoint, params: Any) -> RPCResponse:
+            method, params = self.request_processor(method, params)
+            response = make_request(method, params)
+            if method == _SEND and _reverted(response):
+                self._w3.eth.estimate_gas(params[0], "pending")
+            return response
+
+        return send
+
+    async def async_wrap_make_request(self, make_request: AsyncMakeRequestFn) -> AsyncMakeRequestFn:
+        """As `wrap_make_request`."""
+
+        async def send(method: RPCEndpoint, params: Any) -> RPCResponse:
+            method, params = await self.async_request_processor(method, params)
+            response = await make_request(method, params)
+            if method == _SEND and _reverted(response):
+                w3: Any = self._w3
+                await w3.eth.estimate_gas(params[0], "pending")
+            return response
+
+        return send
+
+
 def connect(chain: Chain) -> Web3:
-    """A `Web3` on the chain. The funded accounts sign what is sent from them; the first is the default sender."""
+    """A `Web3` on the chain, which signs for the funded accounts; the first is the default sender.
+
+    Of web3.py's own middleware it has `attrdict` alone, which makes calls cheap: the chain fills in nonce, gas and fees,
+    and ENS names are not resolved. `Web3(ForesealProvider(chain))` has all of it.
+    """
     w3 = Web3(ForesealProvider(chain))
     _prepare(w3, chain)
     return w3
@@ -66,10 +118,22 @@ def connect_async(chain: Chain) -> "AsyncWeb3[Any]":
 
 
 def _prepare(w3: Any, chain: Chain) -> None:
+    onion = w3.middleware_onion
+    onion.replace("gas_price_strategy", SendingMiddleware)
+    for name in _NEEDLESS:
+        onion.remove(name)
+    if chain.settings.genesis is not None:
+        # The chain knows the keys of its own development genesis only.
+        signers = [account.signer() for account in chain.accounts]
+        onion.inject(SignAndSendRawMiddlewareBuilder.build(signers), "foreseal accounts", layer=0)
     if chain.accounts:
-        keys = [account.key for account in chain.accounts]
-        w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(keys), "foreseal accounts", layer=0)
-        w3.eth.default_account = Web3.to_checksum_address(chain.accounts[0].address)
+        w3.eth.default_account = chain.accounts[0].address
+
+
+def _reverted(response: RPCResponse) -> bool:
+    """Whether the error has the bytes of a revert."""
+    error: Any = response.get("error")
+    return error is not None and isinstance(error.get("data"), str)
 
 
 def _response(chain: Chain, method: str, params: Any) -> RPCResponse:
