@@ -102,8 +102,8 @@ class SendingMiddleware(GasPriceStrategyMiddleware):
 def connect(chain: Chain) -> Web3:
     """A `Web3` on the chain, which signs for the funded accounts; the first is the default sender.
 
-    Of web3.py's own middleware it has `attrdict` alone, which makes calls cheap: the chain fills in nonce, gas and fees,
-    and ENS names are not resolved. `Web3(ForesealProvider(chain))` has all of it.
+    Of web3.py's own middleware it has `attrdict` alone, which makes calls cheap: the chain fills in nonce, gas and
+    fees, and ENS names are not resolved. `Web3(ForesealProvider(chain))` has all of it.
     """
     w3 = Web3(ForesealProvider(chain))
     _prepare(w3, chain)
