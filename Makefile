@@ -39,9 +39,11 @@ $(VENV)/.run: requirements/run.lock
 	$(BIN)/python -m pip install --quiet --requirement requirements/run.lock
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run requirements/dev.lock
+$(VENV)/.dev: $(VENV)/.run requirements/dev.lock requirements/specification.lock
 	@echo "== Test and lint tools"
 	$(BIN)/python -m pip install --quiet --requirement requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --only-binary :all: --requirement requirements/specification.lock \
+		|| echo "The execution specification is not to be had for this Python: the tests beside it are skipped" >&2
 	@touch $@
 
 # One release build of the core serves `make run`, the tests and the benchmarks.
@@ -127,6 +129,8 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 		--output-file requirements/run.lock pyproject.toml requirements/build.in
 	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file dev.lock dev.in
+	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file specification.lock specification.in
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules

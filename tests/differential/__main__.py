@@ -8,10 +8,18 @@ import orjson
 from benches.origin import origin
 
 from differential.beside_anvil import compare_with_anvil
-from differential.specification import compare_with_specification
+from differential.comparison import Comparison
+
+
+def beside_specification(seed: int, transactions: int) -> Comparison:
+    """As `compare_with_specification`, which is not to be had for every Python."""
+    from differential.specification import compare_with_specification
+
+    return compare_with_specification(seed, transactions)
+
 
 PEERS = {
-    "specification": (compare_with_specification, ("ethereum-execution",)),
+    "specification": (beside_specification, ("ethereum-execution",)),
     # Its version is pinned in package.json.
     "anvil": (compare_with_anvil, ()),
 }
