@@ -117,15 +117,18 @@ class Both:
         self._found.compared["calls"] += 1
         ours, theirs = self._ask("eth_estimateGas", call)
         self._found.compared["estimates"] += 1
-        if self._is_transfer(call) and theirs == hex(_TRANSFER_GAS) and isinstance(ours, Failure):
+        if self._is_transfer(call) and theirs == hex(_TRANSFER_GAS) != ours:
             # Untried by anvil, which then fails with that gas as well.
-            self._same(f"eth_call {call}", *self._ask("eth_call", call | {"gas": theirs}))
+            tried = self._ask("eth_call", call | {"gas": theirs})
+            self._same(f"eth_call {call}", *tried)
+            if not isinstance(tried[0], Failure):
+                self._fault(f"eth_estimateGas {call}", ours, theirs)
             return
         if isinstance(ours, Failure) or isinstance(theirs, Failure):
             self._same(f"eth_estimateGas {call}", ours, theirs)
             return
         low, high = sorted((int(ours, 16), int(theirs, 16)))
-        if high > low * (1 + TOLERANCE) or (self._is_transfer(call) and high != _TRANSFER_GAS):
+        if high > low * (1 + TOLERANCE):
             self._fault(f"eth_estimateGas {call}", int(ours, 16), int(theirs, 16))
         results = self._ask("eth_call", call | {"gas": ours})
         if any(isinstance(result, Failure) for result in results):
