@@ -258,6 +258,10 @@ fn coinbase_and_base_fee_count_from_the_block_being_built() {
         (SOMEBODY, Some(5))
     );
     assert_eq!(bench.view().transaction(&hash).unwrap().unwrap().0.number(), 1);
+    let timestamp = pending.block.header.timestamp + 100;
+    bench.node.control(|writer| writer.set_next_timestamp(timestamp)).unwrap();
+    let header = bench.view().pending().block.header.clone();
+    assert_eq!((header.timestamp, header.base_fee_per_gas), (timestamp, Some(5)), "neither undoes the other");
     bench.node.control(|writer| writer.set_base_fee(u64::MAX)).unwrap();
     assert!(bench.view().transaction(&hash).unwrap().is_none());
     assert!(bench.node.pool().contains(&hash), "it cannot pay and waits");
@@ -326,4 +330,18 @@ fn a_panic_ends_production_and_not_the_process() {
     assert!(matches!(bench.node.control(Sequencer::snapshot), Err(ControlError::Stopped(_))));
     assert!(bench.node.status().healthy(Duration::from_secs(5)).is_err());
     assert_eq!(bench.view().pending().number(), 1, "reads go on");
+}
+
+#[test]
+fn blocks_are_mined_an_interval_apart_from_the_timestamp_that_was_set() {
+    let (datadir, wallets, bench) = start();
+    bench.node.control(|writer| writer.set_next_timestamp(2_000_000)).unwrap();
+    bench.node.control(|writer| writer.mine(3, Some(7))).unwrap();
+    let view = bench.view();
+    let times: Vec<u64> =
+        (1..=3).map(|number| view.sealed(number).unwrap().unwrap().block.header.timestamp).collect();
+    assert_eq!(times, [2_000_000, 2_000_007, 2_000_014]);
+    bench.node.control(|writer| writer.mine(1, Some(7))).unwrap();
+    assert_eq!(bench.view().latest().block.header.timestamp, 2_000_021);
+    restart(&datadir, &wallets, bench);
 }

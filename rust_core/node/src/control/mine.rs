@@ -9,7 +9,7 @@ impl Sequencer {
     /// at its timestamp: the clock moves there if that is still to come.
     ///
     /// With an `interval` (seconds) each block's timestamp is that much later than the one before it, or for the first
-    /// than the clock.
+    /// than the clock, unless its timestamp was set.
     pub fn mine(&mut self, blocks: u64, interval: Option<u64>) -> Result<(), ControlError> {
         self.developing()?;
         self.producing()?;
@@ -17,7 +17,8 @@ impl Sequencer {
         if blocks > max {
             return Err(ControlError::TooMany { what: "blocks at a time", max });
         }
-        if let Some(interval) = interval.filter(|_| blocks > 0) {
+        let set = self.chain.open_block().is_some_and(|open| self.fixed == Some(open.number()));
+        if let Some(interval) = interval.filter(|_| blocks > 0 && !set) {
             let previous = self.chain.latest().block.header.timestamp;
             let from = self.now().unix.as_secs().max(previous);
             self.set_next_timestamp(from.saturating_add(interval.max(1)))?;

@@ -21,6 +21,8 @@ impl Sequencer {
         let mut opening = self.opening(slot.timestamp);
         if let Some(first) = steps.front() {
             opening.mix_hash = first.step.header.mix_hash;
+            // That of its parent, or the one that was set.
+            opening.base_fee = first.step.header.base_fee_per_gas;
         }
         change(&mut opening);
         draft.open(&opening)?;
