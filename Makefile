@@ -114,9 +114,10 @@ differential: build $(VENV)/.dev ## Compare with the execution specification (TR
 mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync")
 	$(BIN)/python tests/mutants.py $(ARGS)
 
-clients: ## Install the JavaScript clients and the anvil that the tests use (npm ci, needs Node)
+clients: ## Install the JavaScript clients, the anvil and the schemas that the tests use (npm ci, needs Node)
 	npm ci --prefix tests/clients
 	npm ci --prefix tests/differential
+	npm ci --prefix tests/openrpc
 
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
@@ -133,5 +134,5 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 		--output-file specification.lock specification.in
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules
+	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules tests/openrpc/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +
