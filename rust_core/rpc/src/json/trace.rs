@@ -284,7 +284,9 @@ fn write_call(out: &mut Vec<u8>, frame: &Frame) {
     if let Some(error) = &frame.error {
         object.text("error", error);
     }
-    if let Some(reason) = frame.reverted.then(|| revert::reason(&frame.output)).flatten() {
+    // An empty one is left out, as in geth.
+    let reason = frame.reverted.then(|| revert::reason(&frame.output)).flatten();
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         object.text("revertReason", &reason);
     }
     if !frame.logs.is_empty() {

@@ -146,6 +146,19 @@ fn failures_are_worded_as_geth_words_them() {
     assert!(call.get("to").is_none(), "nothing was made");
 }
 
+#[test]
+fn an_empty_reason_is_left_out() {
+    let mut bench = Bench::new(1);
+    // Error("").
+    let code = hex!("6308c379a0 60e0 1b 5f 52 6020 6004 52 6044 5f fd");
+    let target = deploy(&mut bench, &code);
+    let hash = send(&mut bench, target, Bytes::new());
+    let call = trace(&bench, hash, &json!({"tracer": "callTracer"}));
+    let output = format!("0x08c379a0{:064x}{:064x}", 32, 0);
+    assert_eq!((&call["error"], &call["output"]), (&json!("execution reverted"), &json!(output)));
+    assert!(call.get("revertReason").is_none());
+}
+
 /// A contract that logs, calls a contract that reverts, one that destroys itself and one that logs, and logs again.
 fn family(bench: &mut Bench) -> (Address, [Address; 3]) {
     let inner = [Contract::Reverter, Contract::SelfDestructor, Contract::Logger].map(Contract::address);
