@@ -21,6 +21,9 @@ const RANGES: [u64; 5] = [1, 100, 2_000, 100_000, BLOCKS];
 /// Contracts with numbers of their own, beyond those of the other logs: one per range.
 const RARE: u64 = 1 << 32;
 
+/// A filter that has its hits in a range of so many blocks.
+type MakeFilter = fn(u64) -> LogFilter;
+
 /// First block of a range.
 fn start(range: u64) -> u64 {
     (BLOCKS - range) / 2
@@ -102,7 +105,7 @@ fn search(reader: &Reader, filter: &LogFilter, range: u64) {
 
 fn searches(criterion: &mut Criterion) {
     let (reader, _folder) = stored();
-    let filters: [(&str, fn(u64) -> LogFilter); 2] = [
+    let filters: [(&str, MakeFilter); 2] = [
         ("address", |range| LogFilter::new(vec![numbered_contract(RARE + range)], vec![])),
         // What is rare together with what half of the logs have, and something else.
         ("address and topics", |range| {
