@@ -12,6 +12,7 @@ SEED ?= 1
 CASES ?= 5000
 CRASHES ?= 2000
 LOGS ?= 1000000
+BLOCKS ?= 5000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load testing fuzz properties crashes log-index mutants kills differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load testing fuzz properties crashes log-index archive mutants kills differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +102,9 @@ crashes: $(VENV)/.run ## Break off the store's writes CRASHES times by loss of p
 
 log-index: $(VENV)/.run ## Compare searches in a store of LOGS logs with a naive scan
 	FORESEAL_LOGS=$(LOGS) cargo test --release -p foreseal-store --test many_logs
+
+archive: $(VENV)/.run ## Compare the answers of a chain of BLOCKS blocks with a replay, and again after 100 of them were replaced
+	FORESEAL_ARCHIVE=$(BLOCKS) cargo test --release -p foreseal-rpc --lib tests::archive
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json

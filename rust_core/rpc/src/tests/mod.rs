@@ -1,5 +1,6 @@
 //! Methods over a node whose clock the test owns.
 
+mod archive;
 mod arguments;
 mod asked;
 mod blocks;

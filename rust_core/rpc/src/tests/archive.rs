@@ -1,0 +1,337 @@
+//! Every height of a chain that has left memory, against the same blocks executed again and kept in memory; and the same
+//! after its newest blocks were replaced by others, with readers beside it who hold a view of before.
+//!
+//! `FORESEAL_ARCHIVE` says how many blocks (the default takes seconds; `make archive` takes 5,000).
+
+mod model;
+
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use alloy_primitives::B256;
+use foreseal_journal::RealDisk;
+use foreseal_node::{Clock, Development, Node, Surroundings, View};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_types::Transaction;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+
+use super::{Bench, TestClock, settings};
+use crate::{Api, Limits};
+use model::{Model, Question, told};
+
+/// `resource not found`: also a view that is gone, and a proof that is no longer kept.
+const NOT_FOUND: i64 = -32001;
+/// Blocks for which proofs are kept.
+const PROOFS: u64 = 1024;
+/// Blocks that are replaced: more than stay in memory.
+const DEPTH: u64 = 100;
+
+fn blocks() -> u64 {
+    std::env::var("FORESEAL_ARCHIVE")
+        .map_or(PROOFS + 56, |number| number.parse().expect("a number of blocks"))
+}
+
+struct Archive {
+    bench: Bench,
+    model: Model,
+    random: StdRng,
+}
+
+impl Archive {
+    fn new() -> Self {
+        let wallets = Wallet::some(12);
+        let bench = open(tempfile::tempdir().unwrap(), wallets, Arc::default());
+        let model = Model::new(bench.view().spec().clone(), &bench.wallets);
+        Self { bench, model, random: StdRng::seed_from_u64(5) }
+    }
+
+    fn tick(&mut self) {
+        self.bench.clock.0.fetch_add(1_000, Ordering::SeqCst);
+        self.bench.producer.as_mut().unwrap().tick(self.bench.clock.now(), &mut || true).unwrap();
+    }
+
+    /// Seals blocks up to this height, and has each executed again.
+    fn grow(&mut self, height: u64, workload: &mut Workload) {
+        while self.bench.view().latest().number() < height {
+            for _ in 0..self.random.random_range(0..5) {
+                self.bench.submit(&workload.next_transaction());
+            }
+            self.tick();
+            self.model.follow(&self.bench.view());
+        }
+    }
+
+    /// The process ends and another one begins: nothing is in memory but what the start reads.
+    fn restart(&mut self) {
+        self.bench.api.node().drain().unwrap();
+        let clock = self.bench.clock.clone();
+        let wallets = self.bench.wallets.clone();
+        let other = open(tempfile::tempdir().unwrap(), Vec::new(), Arc::default());
+        let Bench { api, producer, _datadir: datadir, .. } = std::mem::replace(&mut self.bench, other);
+        drop((api, producer));
+        self.bench = open(datadir, wallets, clock);
+    }
+
+    /// Random heights, the first and the last ones among them.
+    fn heights(&mut self, count: usize) -> Vec<u64> {
+        let head = self.model.head();
+        let random = &mut self.random;
+        let mut heights: Vec<u64> = (0..count).map(|_| random.random_range(0..=head)).collect();
+        heights.extend([0, 1, head - 1, head]);
+        heights
+    }
+
+    fn assert_heights(&mut self, count: usize) {
+        for height in self.heights(count) {
+            for question in self.model.questions(height, &mut self.random) {
+                let answer = self.bench.ask(question.method, &question.params);
+                assert_eq!(told(question.method, &answer), question.answer, "{question:?}");
+            }
+            self.assert_proofs(height);
+        }
+    }
+
+    fn assert_proofs(&mut self, height: u64) {
+        let kept = height + PROOFS > self.model.head();
+        for (params, proof) in self.model.proofs(height, &mut self.random) {
+            if kept {
+                let answer = self.bench.ask("eth_getProof", &params);
+                let nodes = |slot: &Value| json!([slot["value"], slot["proof"]]);
+                let slots: Vec<Value> =
+                    answer["storageProof"].as_array().unwrap().iter().map(nodes).collect();
+                assert_eq!(json!([answer["storageHash"], answer["accountProof"], slots]), proof, "{params}");
+            } else {
+                let error = self.bench.error("eth_getProof", &params);
+                assert_eq!(error.code, NOT_FOUND, "{params}: {}", error.message);
+                assert!(error.message.contains("no longer kept"), "{}", error.message);
+            }
+        }
+    }
+
+    fn assert_logs(&mut self, count: usize) {
+        for _ in 0..count {
+            let (filter, logs) = self.model.log_query(&mut self.random);
+            let answer = self.bench.ask("eth_getLogs", &filter);
+            assert_eq!(told("eth_getLogs", &answer), logs, "{filter}");
+        }
+    }
+
+    fn assert_whole(&self) {
+        self.bench.api.node().drain().unwrap();
+        let verified = self.bench.api.node().store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(verified.faults, []);
+    }
+}
+
+fn open(datadir: tempfile::TempDir, wallets: Vec<Wallet>, clock: Arc<TestClock>) -> Bench {
+    let mut settings = settings(datadir.path(), &wallets);
+    (settings.production.block_time, settings.production.step) = (1, Duration::from_secs(1));
+    settings.development = Some(Development::default());
+    let mut count = 0_u64;
+    let randomness = Box::new(move || {
+        count += 1;
+        B256::left_padding_from(&count.to_be_bytes())
+    });
+    let surroundings = Surroundings { clock: clock.clone(), randomness, disk: Arc::new(RealDisk) };
+    let node = Node::open(settings, surroundings).unwrap();
+    let producer = node.start_stepped().unwrap();
+    let limits = Limits { log_time: Duration::from_mins(1), ..Limits::default() };
+    let api = Api::new(Arc::new(node), limits, B256::ZERO);
+    Bench { api, clock, producer, wallets, _datadir: datadir }
+}
+
+/// What readers came to.
+#[derive(Default)]
+struct Tally {
+    right: AtomicU64,
+    gone: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Tally {
+    /// Asks an old view until told to stop, and then once more: the answer of before, or that the view is gone.
+    fn ask_old(&self, api: &Api, view: &Arc<View>, questions: &[Question]) {
+        let mut last = false;
+        while !last {
+            last = self.stop.load(Ordering::SeqCst);
+            for Question { method, params, answer } in questions {
+                match api.call(Some(view), method, params.as_bytes()) {
+                    Ok(bytes) => {
+                        let found: Value = serde_json::from_slice(&bytes).unwrap();
+                        assert_eq!(told(method, &found), *answer, "{method} {params}: a mixture");
+                        self.right.fetch_add(1, Ordering::SeqCst);
+                    }
+                    Err(error) => {
+                        assert_eq!(error.code, NOT_FOUND, "{method} {params}: {}", error.message);
+                        assert_eq!(error.message, "view no longer available");
+                        self.gone.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the newest view again and again; heads, and the hash that a height has below each.
+    fn ask_new(&self, api: &Api, seed: u64) -> Vec<(B256, u64, Value)> {
+        let (mut seen, mut random) = (Vec::new(), StdRng::seed_from_u64(seed));
+        while !self.stop.load(Ordering::SeqCst) {
+            let view = api.node().view().unwrap();
+            let (head, hash) = (view.latest().number(), view.latest().block.hash);
+            let height = random.random_range(0..=head);
+            let params = format!("[\"{height:#x}\",false]");
+            if let Ok(bytes) = api.call(Some(&view), "eth_getBlockByNumber", params.as_bytes()) {
+                let block: Value = serde_json::from_slice(&bytes).unwrap();
+                seen.push((hash, height, block["hash"].clone()));
+            }
+        }
+        seen
+    }
+}
+
+/// Other transactions for the blocks that replace the newest ones.
+fn other_blocks(depth: u64, workload: &mut Workload) -> Vec<Vec<Arc<Transaction>>> {
+    let mut transaction = || Arc::new(Transaction::decode(&workload.next_transaction()).unwrap());
+    (0..depth).map(|at| (0..at % 5).map(|_| transaction()).collect()).collect()
+}
+
+/// All pages of a cursor query: its logs, and the cursor behind them.
+fn pages(bench: &Bench, filter: &Value, mut cursor: Value) -> (Vec<Value>, Value) {
+    let mut logs = Vec::new();
+    loop {
+        let query = json!([{"filter": filter, "cursor": cursor, "limit": "0x1f4"}]);
+        let mut page = bench.ask("foreseal_getLogs", &query.to_string());
+        cursor = page["cursor"].take();
+        let Value::Array(mut found) = page["logs"].take() else { panic!("{page}") };
+        if found.is_empty() {
+            return (logs, cursor);
+        }
+        logs.append(&mut found);
+    }
+}
+
+fn identity(log: &Value) -> Value {
+    json!([log["blockNumber"], log["transactionHash"], log["logIndex"], log["data"], log["topics"]])
+}
+
+#[test]
+fn an_archive_answers_as_a_replay_does_before_and_after_it_goes_another_way() {
+    let mut archive = Archive::new();
+    let (height, depth) = (blocks(), DEPTH);
+    let (wallets, others) = archive.bench.wallets.split_at(8);
+    let mut workload = Workload::new(wallets.to_vec(), Kinds::WithoutBlobs, 21);
+    let mut other_workload = Workload::new(others.to_vec(), Kinds::WithoutBlobs, 22);
+    archive.grow(height - depth, &mut workload);
+    let common = archive.model.clone();
+    archive.grow(height, &mut workload);
+    archive.restart();
+    archive.assert_heights(if height < 2_000 { 30 } else { 100 });
+    archive.assert_logs(40);
+
+    let filter = json!({"fromBlock": format!("{:#x}", height - depth - 5), "toBlock": "pending"});
+    let (held, cursor) = pages(&archive.bench, &filter, Value::Null);
+    assert!(held.len() > 20 && held.iter().all(|log| log["removed"] == json!(false)));
+    let before = replace(&mut archive, depth, &mut other_workload, common);
+
+    // First what was undone, the last one first, then what is there instead.
+    let (news, _) = pages(&archive.bench, &filter, cursor);
+    let undone = held.iter().filter(|log| told_number(log) > height - depth).rev();
+    let (removed, added): (Vec<_>, Vec<_>) = news.iter().partition(|log| log["removed"] == json!(true));
+    assert!(removed.iter().map(|log| identity(log)).eq(undone.map(identity)));
+    assert!(news[..removed.len()].iter().all(|log| log["removed"] == json!(true)));
+    let kept = held.iter().filter(|log| told_number(log) <= height - depth);
+    let now = archive.bench.ask("eth_getLogs", &json!([filter]).to_string());
+    let now = now.as_array().unwrap().iter().map(identity);
+    assert!(now.eq(kept.chain(added).map(identity)));
+
+    archive.assert_heights(30);
+    archive.assert_logs(40);
+    archive.assert_moved(&before, height - depth);
+    archive.assert_whole();
+    archive.restart();
+    archive.grow(height + 3, &mut other_workload);
+    archive.assert_heights(10);
+}
+
+fn told_number(log: &Value) -> u64 {
+    let number = log["blockNumber"].as_str().unwrap();
+    u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
+}
+
+/// Replaces the newest `depth` blocks while views of before and after are read; the model of before.
+fn replace(archive: &mut Archive, depth: u64, workload: &mut Workload, common: Model) -> Model {
+    let mut questions = Vec::new();
+    for height in archive.heights(20) {
+        questions.extend(archive.model.questions(height, &mut archive.random));
+    }
+    for height in archive.model.head() - depth..=archive.model.head() {
+        questions.extend(archive.model.questions(height, &mut archive.random));
+    }
+    let (old, tally) = (archive.bench.view(), Tally::default());
+    let (api, blocks) = (&archive.bench.api, other_blocks(depth, workload));
+    let seen = thread::scope(|scope| {
+        scope.spawn(|| tally.ask_old(api, &old, &questions));
+        let fresh = scope.spawn(|| tally.ask_new(api, 1));
+        let done = api.node().control(|writer| writer.reorg(&blocks)).map(|()| api.node().drain());
+        tally.stop.store(true, Ordering::SeqCst);
+        done.unwrap().unwrap();
+        fresh.join().unwrap()
+    });
+    let (right, gone) = (tally.right.into_inner(), tally.gone.into_inner());
+    assert!(right > 0 && gone > 0, "{right} right answers, {gone} that the view is gone");
+
+    let before = std::mem::replace(&mut archive.model, common);
+    archive.model.follow(&archive.bench.view());
+    assert_eq!(archive.model.head(), before.head());
+    let chains = [&before, &archive.model].map(|model| (model.hash(model.head()), model));
+    let chains: BTreeMap<B256, &Model> = chains.into();
+    assert_eq!(chains.len(), 2, "the head is another");
+    for (head, height, hash) in &seen {
+        // Heads on the way to the last one are not shown.
+        let model = chains.get(head).expect("a view is of before or of after");
+        assert_eq!(*hash, json!(model.hash(*height)), "block {height} below {head}");
+    }
+    assert!(!seen.is_empty());
+    before
+}
+
+impl Archive {
+    /// What stood in blocks that are gone is found where it stands now, if anywhere.
+    fn assert_moved(&self, before: &Model, common: u64) {
+        let mut gone = 0;
+        for height in common + 1..=before.head() {
+            let hash = before.hash(height);
+            assert_eq!(self.bench.ask("eth_getBlockByHash", &json!([hash, false]).to_string()), Value::Null);
+            for transaction in before.transactions(height) {
+                let receipt = self.bench.ask("eth_getTransactionReceipt", &json!([transaction]).to_string());
+                match told_place(&receipt) {
+                    Some((number, index)) if number <= self.model.head() => {
+                        assert_eq!(self.model.transactions(number)[index], transaction);
+                    }
+                    Some((number, index)) => {
+                        let pending = self.bench.view().pending().clone();
+                        assert_eq!(
+                            (number, pending.block.transactions[index].hash()),
+                            (pending.number(), transaction)
+                        );
+                    }
+                    None => gone += 1,
+                }
+            }
+        }
+        assert!(gone > 0);
+    }
+}
+
+fn told_place(receipt: &Value) -> Option<(u64, usize)> {
+    let number = |name: &str| u64::from_str_radix(receipt[name].as_str()?.trim_start_matches("0x"), 16).ok();
+    Some((number("blockNumber")?, usize::try_from(number("transactionIndex")?).ok()?))
+}
