@@ -6,9 +6,10 @@ Run from the repository: `python -m benches.python.read_figures`.
 import json
 import subprocess
 from pathlib import Path
+from statistics import median
 
 from benches.origin import origin
-from benches.python.core_figures import nanoseconds
+from benches.python.core_figures import CRITERION, nanoseconds
 
 RESULT = Path("benches/results/reads.json")
 # Where the suite leaves what it measures without criterion.
@@ -23,21 +24,30 @@ METHODS = (
     "eth_estimateGas",
 )
 MEANING = {
-    "memory": "all blocks stay in memory; one thread, criterion's best sample",
-    "store": "reopened with the default window, its store in the kernel's cache; one thread, criterion's best sample",
+    "memory": "all blocks stay in memory; what of their states has not changed since genesis may come from the store",
+    "store": "reopened with the default window, its store in the kernel's cache",
+    "per_second": "of one thread; memory and store: criterion's best sample, with the median beside it; cold: the mean",
     "cold": (
         "the kernel's cache of the store dropped before the node opens it, each height read once in one pass without"
         " criterion; pages that the start or an earlier read fetched are warm, and so may be the disk's own cache"
     ),
     "eth_getLogs": "100 blocks by address, 500 logs in the answer",
-    "import": "from a file of RLP into an empty folder, all signatures and roots checked, until the store holds all",
+    "import": "from a file of RLP into an empty folder, every root checked, until the store holds all",
 }
 
 
 def reads(setting: str, method: str) -> dict[str, object]:
     """The time of one read and how many one thread makes in a second."""
-    time = nanoseconds(f"reads {setting}/{method}")
-    return {"setting": setting, "method": method, "us": round(time / 1e3, 1), "per_second": round(1e9 / time)}
+    name = f"reads {setting}/{method}"
+    time, sample = nanoseconds(name), json.loads((CRITERION / name / "new" / "sample.json").read_text())
+    middle = median(time / count for time, count in zip(sample["times"], sample["iters"], strict=True))
+    return {
+        "setting": setting,
+        "method": method,
+        "per_second": round(1e9 / time),
+        "best_us": round(time / 1e3, 1),
+        "median_us": round(middle / 1e3, 1),
+    }
 
 
 def main() -> None:
