@@ -8,10 +8,7 @@ use std::{
     hint::black_box,
     path::{Path, PathBuf},
     process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -20,8 +17,8 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use criterion::Criterion;
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    Clock, Node, Now, Producer, Production, Recent, Settings, StoreSettings, Surroundings, export_chain,
-    import_chain,
+    Clock, Node, Producer, Production, Recent, Settings, SteppedClock, StoreSettings, Surroundings,
+    export_chain, import_chain,
 };
 use foreseal_rpc::{Api, Limits};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_balance_slot, erc20_transfer, test_genesis};
@@ -43,21 +40,10 @@ const COLD_REQUESTS: usize = 500;
 /// Blocks that stay in memory: all.
 const ALL: Recent = Recent { blocks: usize::MAX, transactions: usize::MAX };
 
-/// Time that moves by a second whenever a block is to be made.
-#[derive(Default)]
-struct StepClock(AtomicU64);
-
-impl Clock for StepClock {
-    fn now(&self) -> Now {
-        let elapsed = Duration::from_secs(self.0.load(Ordering::SeqCst));
-        Now { unix: Duration::from_secs(1_000_000) + elapsed, monotonic: elapsed }
-    }
-}
-
 /// A chain in a folder.
 struct Site {
     genesis: Genesis,
-    clock: Arc<StepClock>,
+    clock: Arc<SteppedClock>,
     folder: tempfile::TempDir,
 }
 
@@ -115,7 +101,7 @@ struct Opened {
 
 impl Opened {
     /// Makes the chain: transfers of tokens, each with a log and two slots written, in so many blocks after an empty one.
-    fn grow(&mut self, blocks: u64, wallets: &[Wallet], clock: &StepClock) {
+    fn grow(&mut self, blocks: u64, wallets: &[Wallet], clock: &SteppedClock) {
         let node = self.api.node().clone();
         for at in 0..blocks * TRANSACTIONS_PER_BLOCK {
             let wallet = &wallets[usize::try_from(at % SENDERS).expect("few senders")];
@@ -135,8 +121,8 @@ impl Opened {
         assert_eq!(counts.pooled + counts.queued, 0, "every transaction is in a block");
     }
 
-    fn tick(&mut self, clock: &StepClock) {
-        clock.0.fetch_add(1, Ordering::SeqCst);
+    fn tick(&mut self, clock: &SteppedClock) {
+        clock.advance(Duration::from_secs(1));
         self.producer.tick(clock.now(), &mut || true).expect("production goes on");
     }
 

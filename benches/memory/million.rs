@@ -2,16 +2,13 @@
 //! `cargo run --release -p foreseal-benches --example million -- [transactions] [accounts]`. A JSON line per sample.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Node, Now, Producer, Production, Settings, Surroundings};
+use foreseal_node::{Clock, Node, Producer, Production, Settings, SteppedClock, Surroundings};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_transfer, test_genesis};
 use rayon::prelude::*;
 
@@ -23,21 +20,10 @@ const STEP_TIME: Duration = Duration::from_millis(200);
 /// Ten steps fit into a block.
 const GAS_LIMIT: u64 = 1_000_000_000;
 
-/// Time that moves by a step whenever one was made: the run takes as long as the work, not as long as the chain's clock.
-#[derive(Default)]
-struct StepClock(AtomicU64);
-
-impl Clock for StepClock {
-    fn now(&self) -> Now {
-        let elapsed = Duration::from_millis(self.0.load(Ordering::SeqCst));
-        Now { unix: Duration::from_secs(1_000_000) + elapsed, monotonic: elapsed }
-    }
-}
-
 struct Run {
     node: Arc<Node>,
     producer: Producer,
-    clock: Arc<StepClock>,
+    clock: Arc<SteppedClock>,
     wallets: Vec<Wallet>,
     accounts: u64,
     sent: u64,
@@ -51,7 +37,7 @@ fn main() {
     let genesis = test_genesis(&wallets);
     let production = Production { gas_limit: Some(GAS_LIMIT), ..Production::default() };
     let settings = Settings { genesis: Some(genesis), production, ..Settings::new(folder.path().to_owned()) };
-    let clock = Arc::new(StepClock::default());
+    let clock = Arc::new(SteppedClock::default());
     let mut blocks = 0_u64;
     let randomness = Box::new(move || {
         blocks += 1;
@@ -109,7 +95,7 @@ impl Run {
     }
 
     fn step(&mut self) {
-        self.clock.0.fetch_add(u64::try_from(STEP_TIME.as_millis()).expect("short"), Ordering::SeqCst);
+        self.clock.advance(STEP_TIME);
         self.producer.tick(self.clock.now(), &mut || true).expect("production goes on");
     }
 

@@ -20,6 +20,7 @@ mod rewards;
 mod simulate;
 mod system;
 mod trace;
+mod typed;
 
 pub use access_list::{AccessListOutcome, create_access_list};
 pub use block::{BlockError, Executed, execute_block};
@@ -45,3 +46,4 @@ pub use trace::{
     AccountPart, CallOptions, Frame, FrameKind, FrameLog, Prestate, PrestateOptions, Replay, Step,
     StepOptions, StepSink, Trace, TraceLimit, Tracer, trace_call,
 };
+pub use typed::NoRecipient;

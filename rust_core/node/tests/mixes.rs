@@ -9,13 +9,13 @@ use std::{path::Path, sync::Arc, time::Duration};
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_journal::{Identity, Journal, Options, simulated::SimulatedDisk};
 use foreseal_node::{
-    Chain, Clock, Development, FinalityDepth, Mining, Recent, Sequencer, Settings, StoreSettings, View,
-    replay,
+    Chain, Clock, Development, FinalityDepth, Mining, Recent, Sequencer, Settings, SteppedClock,
+    StoreSettings, View, replay,
 };
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
 use foreseal_types::{Change, Override, Transaction};
 use proptest::prelude::*;
-use support::{Bench, TestClock, fingerprint, settings};
+use support::{Bench, fingerprint, settings};
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -89,7 +89,7 @@ fn shown(view: &View) -> Shown {
 struct Run {
     bench: Option<Bench>,
     settings: Settings,
-    clock: Arc<TestClock>,
+    clock: Arc<SteppedClock>,
     disk: SimulatedDisk,
     workload: Workload,
     snapshots: Vec<(u64, Shown, Vec<alloy_primitives::B256>)>,
@@ -106,7 +106,7 @@ impl Run {
             store: StoreSettings { recent, ..StoreSettings::default() },
             ..settings(datadir, &wallets)
         };
-        let (clock, disk) = (Arc::new(TestClock::default()), SimulatedDisk::default());
+        let (clock, disk) = (Arc::new(SteppedClock::default()), SimulatedDisk::default());
         let workload = Workload::new(wallets, Kinds::WithoutBlobs, 9);
         let mut run = Self { bench: None, settings, clock, disk, workload, snapshots: Vec::new() };
         run.start();

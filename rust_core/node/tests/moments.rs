@@ -12,9 +12,9 @@ use std::{
 };
 
 use foreseal_journal::RealDisk;
-use foreseal_node::{Development, Recent, Settings, StoreSettings};
+use foreseal_node::{Development, Recent, Settings, SteppedClock, StoreSettings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
-use support::{Bench, TestClock, balance, fingerprint, settings};
+use support::{Bench, balance, fingerprint, settings};
 
 /// A development chain that keeps few blocks in memory, and of the journal as little as it may.
 fn small(datadir: &Path, wallets: &[Wallet]) -> Settings {
@@ -66,7 +66,7 @@ fn assert_whole(bench: &Bench) {
     assert_eq!(verified.head.unwrap().hash, bench.view().latest().block.hash);
 }
 
-fn refusal(settings: Settings, clock: &Arc<TestClock>) -> String {
+fn refusal(settings: Settings, clock: &Arc<SteppedClock>) -> String {
     match Bench::open(settings, clock.clone(), Arc::new(RealDisk)) {
         Ok(_) => panic!("it starts"),
         Err(error) => error.to_string(),
@@ -79,7 +79,7 @@ fn segments_go_and_what_is_missing_then_is_named() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
     let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 31);
-    let clock = Arc::<TestClock>::default();
+    let clock = Arc::<SteppedClock>::default();
     let mut bench = Bench::open(small(&datadir, &wallets), clock.clone(), Arc::new(RealDisk)).unwrap();
     busy(&mut bench, &mut workload, 5);
     bench.node.drain().unwrap();
@@ -125,7 +125,7 @@ fn a_store_of_any_moment_leads_to_the_same_chain() {
     let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let datadir = folder.path().join("data");
     let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 33);
-    let clock = Arc::<TestClock>::default();
+    let clock = Arc::<SteppedClock>::default();
     let kept = |datadir: &Path| Settings {
         store: StoreSettings { retention: 1_024, ..small(datadir, &wallets).store },
         ..small(datadir, &wallets)

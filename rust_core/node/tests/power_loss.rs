@@ -8,9 +8,9 @@ use std::{path::Path, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_journal::simulated::{Fault, SimulatedDisk};
-use foreseal_node::{BlockId, Node, SubmitError, Surroundings, View};
+use foreseal_node::{BlockId, Node, SteppedClock, SubmitError, Surroundings, View};
 use foreseal_testkit::{Kinds, Wallet, Workload};
-use support::{Bench, TestClock, settings};
+use support::{Bench, settings};
 
 /// A step that a reader saw: number, index, hash and transactions.
 type Seen = (u64, u64, B256, Vec<B256>);
@@ -28,7 +28,7 @@ fn see(view: &View, seen: &mut Vec<Seen>) {
 fn run(
     datadir: &Path,
     wallets: &[Wallet],
-    clock: &Arc<TestClock>,
+    clock: &Arc<SteppedClock>,
     disk: &SimulatedDisk,
     ticks: u64,
 ) -> Vec<Seen> {
@@ -83,7 +83,7 @@ fn survives(fault: Fault, seeds: u64) {
             let datadir = tempfile::tempdir().unwrap();
             let disk = SimulatedDisk::default();
             disk.fail_at(operation, fault);
-            let clock = Arc::<TestClock>::default();
+            let clock = Arc::<SteppedClock>::default();
             let seen = run(datadir.path(), &wallets, &clock, &disk, ticks);
             cut_short += u64::from(seen.len() < complete.len());
             disk.lose_power(seed);
@@ -123,7 +123,7 @@ fn reads_go_on_when_the_first_block_cannot_be_opened() {
     let datadir = tempfile::tempdir().unwrap();
     let open = |disk: &SimulatedDisk, produce: bool| {
         let surroundings = Surroundings {
-            clock: Arc::<TestClock>::default(),
+            clock: Arc::<SteppedClock>::default(),
             randomness: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(disk.clone()),
         };

@@ -11,10 +11,12 @@ use foreseal_journal::{
     Disk, Identity, Journal, Options,
     simulated::{Fault, SimulatedDisk},
 };
-use foreseal_node::{Chain, ControlError, Development, FinalityDepth, Sequencer, Settings, View, replay};
+use foreseal_node::{
+    Chain, ControlError, Development, FinalityDepth, Sequencer, Settings, SteppedClock, View, replay,
+};
 use foreseal_testkit::{Fees, Wallet};
 use foreseal_types::Transaction;
-use support::{Bench, SOMEBODY, TestClock, balance, fingerprint, settings};
+use support::{Bench, SOMEBODY, balance, fingerprint, settings};
 
 /// Everything that identifies what a view shows.
 type Shown = (Vec<(u64, B256, Vec<B256>)>, u64, u64);
@@ -62,7 +64,7 @@ fn act(bench: &mut Bench, wallets: &[Wallet], turn: u64) -> Result<(), ()> {
 const TURNS: u64 = 21;
 
 /// Runs the script until the disk fails; what was shown last.
-fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<TestClock>, disk: &SimulatedDisk) -> Option<Shown> {
+fn run(datadir: &Path, wallets: &[Wallet], clock: &Arc<SteppedClock>, disk: &SimulatedDisk) -> Option<Shown> {
     let mut bench = Bench::open(development(datadir, wallets), clock.clone(), Arc::new(disk.clone())).ok()?;
     for turn in 0..TURNS {
         if act(&mut bench, wallets, turn).is_err() {
@@ -113,7 +115,7 @@ fn survives(fault: Fault, seeds: u64) {
             let context = format!("{fault:?} at operation {operation}, seed {seed}");
             let (disk, datadir) = (SimulatedDisk::default(), tempfile::tempdir().unwrap());
             disk.fail_at(operation, fault);
-            let clock = Arc::<TestClock>::default();
+            let clock = Arc::<SteppedClock>::default();
             let seen = run(datadir.path(), &wallets, &clock, &disk);
             disk.lose_power(seed);
             let bench = Bench::open(development(datadir.path(), &wallets), clock, Arc::new(disk)).unwrap();

@@ -9,10 +9,10 @@ use std::{path::Path, sync::Arc};
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{NodeError, PoolStart, Settings, View, import_chain};
+use foreseal_node::{NodeError, PoolStart, Settings, SteppedClock, View, import_chain};
 use foreseal_pool::{Status, Waiting};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
-use support::{Bench, TestClock, open_node, settings};
+use support::{Bench, open_node, settings};
 
 /// Everything that identifies what a view shows.
 fn fingerprint(view: &View) -> Vec<(u64, B256, usize)> {
@@ -49,7 +49,7 @@ fn busy(bench: &mut Bench, workload: &mut Workload, ticks: usize) {
 fn a_killed_node_comes_back_to_the_same_step_and_goes_on() {
     let datadir = tempfile::tempdir().unwrap();
     let wallets = Wallet::some(4);
-    let clock = Arc::new(TestClock::default());
+    let clock = Arc::new(SteppedClock::default());
     let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 7);
     let mut before: Option<(Shown, u64)> = None;
     for round in 0..6 {

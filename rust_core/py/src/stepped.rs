@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256, U256};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, ControlError, Mining, Node, NodeError, Now, Producer, Sequencer, Surroundings};
+use foreseal_node::{ControlError, Mining, Node, NodeError, Producer, Sequencer, SteppedClock, Surroundings};
 use foreseal_rpc::Api;
 use foreseal_types::{Change, Override, keccak};
 use parking_lot::Mutex;
@@ -17,15 +17,6 @@ use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
 use crate::settings::PySettings;
 
-/// A wall clock that stands still. The chain's clock is set off from it, as its records say.
-struct Standing(Now);
-
-impl Clock for Standing {
-    fn now(&self) -> Now {
-        self.0
-    }
-}
-
 /// A development node on the caller's thread. It makes a step, seals and moves its clock only when it is told to.
 ///
 /// `settings` as for `Node`; `time` is what the clock begins with, seconds since 1970. The same settings, time and calls
@@ -33,7 +24,6 @@ impl Clock for Standing {
 #[pyclass(name = "SteppedNode", module = "foreseal._core", frozen)]
 pub struct PySteppedNode {
     api: Api,
-    now: Now,
     /// `None` once it is closed.
     producer: Mutex<Option<Producer>>,
 }
@@ -58,7 +48,7 @@ impl PySteppedNode {
         Ok(py.detach(|| {
             let mut producer = self.producer.lock();
             let producer = producer.as_mut().ok_or(CoreError::Closed)?;
-            producer.tick(self.now, &mut || true).map_err(NodeError::from)?;
+            producer.tick(self.api.node().now(), &mut || true).map_err(NodeError::from)?;
             Ok::<_, CoreError>(())
         })?)
     }
@@ -119,20 +109,22 @@ impl PySteppedNode {
 impl PySteppedNode {
     fn open(settings: &[u8], unix: Duration) -> Result<Self, CoreError> {
         let settings = PySettings::parse(settings)?;
-        let now = Now { unix, monotonic: Duration::ZERO };
         let mut blocks = 0_u64;
         let randomness = Box::new(move || {
             blocks += 1;
             keccak(&blocks.to_be_bytes())
         });
-        let surroundings =
-            Surroundings { clock: Arc::new(Standing(now)), randomness, disk: Arc::new(RealDisk) };
+        let surroundings = Surroundings {
+            clock: Arc::new(SteppedClock::starting_at(unix)),
+            randomness,
+            disk: Arc::new(RealDisk),
+        };
         let node = Arc::new(Node::open(settings.node()?, surroundings)?);
         let producer = node.start_stepped()?;
         node.control(|writer| writer.set_mining(Mining::Manual))?;
         // Whoever asks it is in this process and may guess what it likes.
         let api = Api::new(node, settings.limits(), B256::ZERO).with_keys(settings.keys()?);
-        Ok(Self { api, now, producer: Mutex::new(producer) })
+        Ok(Self { api, producer: Mutex::new(producer) })
     }
 
     fn control<T: Send>(

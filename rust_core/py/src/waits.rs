@@ -6,11 +6,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
 
-use foreseal_rpc::{Api, Method, Wait};
+use foreseal_rpc::{Api, Method, RpcError, Wait};
 use parking_lot::Mutex;
 
 use crate::completions::Completions;
-use crate::workers::stopping;
 
 /// A call that waits, and the ticket under which its outcome goes back.
 struct Waiting {
@@ -89,7 +88,7 @@ impl Shared {
             node.changes().wait(seen, sleep);
         }
         for Waiting { ticket, .. } in self.waiting.lock().drain(..) {
-            self.completions.push(ticket, Err(stopping()));
+            self.completions.push(ticket, Err(RpcError::stopping()));
         }
     }
 

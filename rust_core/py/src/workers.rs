@@ -13,11 +13,6 @@ use crate::completions::{Completions, Outcome};
 /// Work whose outcome goes back under a ticket; `None` when somebody else will push it.
 type Work = Box<dyn FnOnce() -> Option<Outcome> + Send>;
 
-/// Limit exceeded.
-const LIMIT: i64 = -32005;
-/// Resource unavailable (EIP-1474).
-const UNAVAILABLE: i64 = -32002;
-
 /// A few threads and a bounded queue before them.
 pub struct Workers {
     queue: Arc<Queue>,
@@ -54,12 +49,10 @@ impl Workers {
     pub fn submit(&self, ticket: u64, work: Work) -> Result<(), RpcError> {
         let mut state = self.queue.state.lock();
         if state.stopped {
-            return Err(stopping());
+            return Err(RpcError::stopping());
         }
         if state.waiting.len() >= self.capacity {
-            let data = format!(r#"{{"limit":"queue","max":{}}}"#, self.capacity);
-            let message = "too many calls are waiting".to_owned();
-            return Err(RpcError { code: LIMIT, message, data: Some(data.into_bytes()) });
+            return Err(RpcError::queue_full(self.capacity));
         }
         state.waiting.push_back((ticket, work));
         self.queue.changed.notify_one();
@@ -75,7 +68,7 @@ impl Workers {
         };
         self.queue.changed.notify_all();
         for (ticket, _) in waiting {
-            self.queue.completions.push(ticket, Err(stopping()));
+            self.queue.completions.push(ticket, Err(RpcError::stopping()));
         }
         for thread in self.threads.lock().drain(..) {
             // Methods are run under a guard, so a thread cannot have panicked.
@@ -112,9 +105,4 @@ impl Queue {
             self.changed.wait(&mut state);
         }
     }
-}
-
-/// The outcome of a call that a node that stops does not answer.
-pub fn stopping() -> RpcError {
-    RpcError { code: UNAVAILABLE, message: "the node is stopping".to_owned(), data: None }
 }

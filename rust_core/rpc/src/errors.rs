@@ -426,6 +426,18 @@ impl RpcError {
         Self { code, message: message.into(), data: None }
     }
 
+    /// A node that stops does not answer any more.
+    pub fn stopping() -> Self {
+        Self::new(UNAVAILABLE, "the node is stopping")
+    }
+
+    /// More than `max` calls would wait for a thread.
+    pub fn queue_full(max: usize) -> Self {
+        let mut data = Vec::new();
+        limit_object(&mut data, "queue", max as u64).close();
+        Self { data: Some(data), ..Self::new(LIMIT, "too many calls are waiting") }
+    }
+
     /// `what` is more than the limit of this name, a whole number of what the name says.
     fn limit(what: &str, name: &str, max: u64) -> Self {
         let mut data = Vec::new();

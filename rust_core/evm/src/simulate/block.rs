@@ -12,7 +12,7 @@ use revm::context_interface::result::ExecutionResult;
 
 use super::{
     Ending, SimulateBase, SimulateError, SimulateOptions, SimulatedBlock, SimulatedCall, SimulatedResult,
-    order::Placed, transaction::unsigned, transfers::Transfers,
+    order::Placed, transaction::simulated, transfers::Transfers,
 };
 use crate::{
     BlockBody, Environment, ExecutionError, Executor, Rejected, end_block, environment,
@@ -180,7 +180,7 @@ impl<'a> Simulator<'a> {
         if self.options.validation {
             check_nonce(expected, nonce).map_err(invalid)?;
         }
-        let transaction = unsigned(request, environment.spec.chain_id(), nonce, gas).map_err(invalid)?;
+        let transaction = simulated(request, environment.spec.chain_id(), nonce, gas).map_err(invalid)?;
         machine.charge_base_fee(self.options.validation || request.has_fee());
         let fees = TransactionFees {
             kind: transaction.kind(),

@@ -4,50 +4,22 @@
 
 pub mod memory_history;
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    BlockId, Clock, Development, FinalityDepth, Node, NodeError, Now, Producer, Production, ProductionError,
-    Settings, StoreSettings, Surroundings, SystemClock, View,
+    BlockId, Clock, Development, FinalityDepth, Node, NodeError, Producer, Production, ProductionError,
+    Settings, SteppedClock, StoreSettings, Surroundings, SystemClock, View,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
 use foreseal_types::{Change, Override};
 
-/// Time that only moves when told to. Both clocks move together; the wall clock starts at a million seconds.
-#[derive(Debug, Default)]
-pub struct TestClock(AtomicU64);
-
-impl TestClock {
-    pub fn advance(&self, by: Duration) {
-        self.0.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::SeqCst);
-    }
-
-    pub fn elapsed(&self) -> Duration {
-        self.now().monotonic
-    }
-}
-
-impl Clock for TestClock {
-    fn now(&self) -> Now {
-        let elapsed = Duration::from_millis(self.0.load(Ordering::SeqCst));
-        Now { unix: Duration::from_secs(1_000_000) + elapsed, monotonic: elapsed }
-    }
-}
-
 /// A node, its clock and its producer.
 pub struct Bench {
     pub node: Arc<Node>,
-    pub clock: Arc<TestClock>,
+    pub clock: Arc<SteppedClock>,
     pub producer: Producer,
 }
 
@@ -98,18 +70,22 @@ pub fn open_node(settings: Settings) -> Result<Node, NodeError> {
 
 impl Bench {
     pub fn new(datadir: &Path, wallets: &[Wallet]) -> Self {
-        let clock = Arc::new(TestClock::default());
+        let clock = Arc::new(SteppedClock::default());
         Self::open(settings(datadir, wallets), clock, Arc::new(RealDisk)).unwrap()
     }
 
     /// A development chain.
     pub fn developing(datadir: &Path, wallets: &[Wallet]) -> Self {
         let settings = Settings { development: Some(Development::default()), ..settings(datadir, wallets) };
-        Self::open(settings, Arc::new(TestClock::default()), Arc::new(RealDisk)).unwrap()
+        Self::open(settings, Arc::new(SteppedClock::default()), Arc::new(RealDisk)).unwrap()
     }
 
     /// Starts on a clock that may have run before.
-    pub fn open(settings: Settings, clock: Arc<TestClock>, disk: Arc<dyn Disk>) -> Result<Self, NodeError> {
+    pub fn open(
+        settings: Settings,
+        clock: Arc<SteppedClock>,
+        disk: Arc<dyn Disk>,
+    ) -> Result<Self, NodeError> {
         let mut count = 0_u64;
         let randomness = Box::new(move || {
             count += 1;

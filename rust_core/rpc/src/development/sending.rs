@@ -1,9 +1,9 @@
 //! `eth_sendTransaction`: what the caller leaves out is filled in, the node signs.
 
-use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxEip7702, TxLegacy};
+use alloy_consensus::{SignableTransaction, TxType};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, TxKind};
-use foreseal_evm::{BlockOverrides, StateOverrides, estimate};
+use alloy_primitives::Address;
+use foreseal_evm::{BlockOverrides, CallRequest, NoRecipient, StateOverrides, estimate};
 use foreseal_node::BlockId;
 use foreseal_types::{Envelope, Transaction, Unsigned};
 
@@ -56,68 +56,28 @@ fn fill(context: &Context<'_>, call: CallObject, from: Address) -> Result<Unsign
     let nonce = call.nonce.map_or_else(|| next_nonce(context, &from), Ok)?;
     let gas_limit = call.gas.map_or_else(|| gas(context, &call, from), Ok)?;
     let fees = Fees::of(context, &call)?;
-    let chain_id = context.node.spec().chain_id();
-    let to = call.to.map_or(TxKind::Create, TxKind::Call);
-    let value = call.value.unwrap_or_default();
-    let (input, access_list) = (call.input, call.access_list.unwrap_or_default());
     let Fees { gas_price, max_fee_per_gas, max_priority_fee_per_gas } = fees;
-    Ok(match kind {
-        0 => Unsigned::Legacy(TxLegacy {
-            chain_id: Some(chain_id),
-            nonce,
-            gas_price,
-            gas_limit,
-            to,
-            value,
-            input,
-        }),
-        1 => Unsigned::Eip2930(TxEip2930 {
-            chain_id,
-            nonce,
-            gas_price,
-            gas_limit,
-            to,
-            value,
-            access_list,
-            input,
-        }),
-        2 => Unsigned::Eip1559(TxEip1559 {
-            chain_id,
-            nonce,
-            gas_limit,
-            max_fee_per_gas,
-            max_priority_fee_per_gas,
-            to,
-            value,
-            access_list,
-            input,
-        }),
-        _ => Unsigned::Eip7702(TxEip7702 {
-            chain_id,
-            nonce,
-            gas_limit,
-            max_fee_per_gas,
-            max_priority_fee_per_gas,
-            to: call.to.ok_or(DevelopmentError::NoRecipient)?,
-            value,
-            access_list,
-            authorization_list: call.authorization_list.unwrap_or_default(),
-            input,
-        }),
-    })
+    let request = CallRequest {
+        gas_price: Some(gas_price),
+        max_fee_per_gas: Some(max_fee_per_gas),
+        max_priority_fee_per_gas: Some(max_priority_fee_per_gas),
+        ..call.into()
+    };
+    let unsigned = request.unsigned(kind, context.node.spec().chain_id(), nonce, gas_limit);
+    Ok(unsigned.map_err(|NoRecipient| DevelopmentError::NoRecipient)?)
 }
 
 /// The EIP-2718 type: the one that is named, else the one whose fields are there, else EIP-1559's.
-fn kind(call: &CallObject) -> Result<u8, Error> {
+fn kind(call: &CallObject) -> Result<TxType, Error> {
     let kind = call.kind.unwrap_or(match call {
         CallObject { blob_versioned_hashes: Some(_), .. }
-        | CallObject { max_fee_per_blob_gas: Some(_), .. } => 3,
-        CallObject { authorization_list: Some(_), .. } => 4,
-        CallObject { gas_price: Some(_), access_list: Some(_), .. } => 1,
-        CallObject { gas_price: Some(_), .. } => 0,
-        _ => 2,
+        | CallObject { max_fee_per_blob_gas: Some(_), .. } => TxType::Eip4844,
+        CallObject { authorization_list: Some(_), .. } => TxType::Eip7702,
+        CallObject { gas_price: Some(_), access_list: Some(_), .. } => TxType::Eip2930,
+        CallObject { gas_price: Some(_), .. } => TxType::Legacy,
+        _ => TxType::Eip1559,
     });
-    if kind == 3 { Err(DevelopmentError::Blobs.into()) } else { Ok(kind) }
+    if kind == TxType::Eip4844 { Err(DevelopmentError::Blobs.into()) } else { Ok(kind) }
 }
 
 fn gas(context: &Context<'_>, call: &CallObject, from: Address) -> Result<u64, Error> {

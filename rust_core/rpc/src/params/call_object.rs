@@ -1,5 +1,6 @@
 //! The call object of `eth_call` and `eth_estimateGas`.
 
+use alloy_consensus::TxType;
 use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
     eip7702::{Authorization, SignedAuthorization},
@@ -13,9 +14,6 @@ use super::{
     Invalid, Param, Reason, Word,
     value::{field, needed, object},
 };
-
-/// The newest EIP-2718 type that a call may have (EIP-7702).
-const NEWEST_TYPE: u64 = 4;
 
 /// A transaction that need not be signed or complete. Amounts are wei.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +30,7 @@ pub struct CallObject {
     pub input: Bytes,
     pub nonce: Option<u64>,
     /// EIP-2718 type.
-    pub kind: Option<u8>,
+    pub kind: Option<TxType>,
     pub chain_id: Option<u64>,
     pub access_list: Option<AccessList>,
     pub max_fee_per_blob_gas: Option<u128>,
@@ -101,7 +99,7 @@ impl CallObject {
 
     /// A type that is named agrees with the fields that are there.
     fn check_type(&self) -> Result<(), Invalid> {
-        let Some(kind) = self.kind else { return Ok(()) };
+        let Some(kind) = self.kind.map(u8::from) else { return Ok(()) };
         let dynamic = self.max_fee_per_gas.is_some() || self.max_priority_fee_per_gas.is_some();
         let some = |list: Option<usize>| list.is_some_and(|length| length > 0);
         let wrong = [
@@ -150,15 +148,11 @@ fn input(input: Option<Bytes>, data: Option<Bytes>) -> Result<Bytes, Invalid> {
     }
 }
 
-struct Kind(u8);
+struct Kind(TxType);
 
 impl Param<'_> for Kind {
     fn read(raw: &RawValue) -> Result<Self, Invalid> {
-        let kind = u64::read(raw)?;
-        if kind > NEWEST_TYPE {
-            return Err(Reason::UnknownType.into());
-        }
-        Ok(Self(u8::try_from(kind).map_err(|_| Reason::UnknownType)?))
+        Ok(Self(TxType::try_from(u64::read(raw)?).map_err(|_| Reason::UnknownType)?))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Each kind of argument right, wrong in each way, and fuzzed.
 
+use alloy_consensus::TxType;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_evm::StateOverrides;
 use foreseal_node::BlockId;
@@ -167,7 +168,10 @@ fn a_call_object_is_read_in_full() {
         "unknown":true}"#,
     )
     .unwrap();
-    assert_eq!((call.to, call.gas, call.kind, call.nonce), (None, Some(21000), Some(4), Some(4)));
+    assert_eq!(
+        (call.to, call.gas, call.kind, call.nonce),
+        (None, Some(21000), Some(TxType::Eip7702), Some(4))
+    );
     assert_eq!((call.max_fee_per_gas, call.max_priority_fee_per_gas), (Some(2), Some(1)));
     assert_eq!(call.input.as_ref(), [1, 2]);
     assert_eq!(call.access_list.unwrap().0[0].storage_keys[0], B256::with_last_byte(6));

@@ -18,13 +18,13 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Development, Node, Surroundings, View};
+use foreseal_node::{Clock, Development, Node, SteppedClock, Surroundings, View};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use foreseal_types::Transaction;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use super::{Bench, TestClock, settings};
+use super::{Bench, settings};
 use crate::{Api, Limits};
 use model::{Model, Question, told};
 
@@ -55,7 +55,7 @@ impl Archive {
     }
 
     fn tick(&mut self) {
-        self.bench.clock.0.fetch_add(1_000, Ordering::SeqCst);
+        self.bench.clock.advance(Duration::from_secs(1));
         self.bench.producer.as_mut().unwrap().tick(self.bench.clock.now(), &mut || true).unwrap();
     }
 
@@ -132,7 +132,7 @@ impl Archive {
     }
 }
 
-fn open(datadir: tempfile::TempDir, wallets: Vec<Wallet>, clock: Arc<TestClock>) -> Bench {
+fn open(datadir: tempfile::TempDir, wallets: Vec<Wallet>, clock: Arc<SteppedClock>) -> Bench {
     let mut settings = settings(datadir.path(), &wallets);
     (settings.production.block_time, settings.production.step) = (1, Duration::from_secs(1));
     settings.development = Some(Development::default());

@@ -1,6 +1,6 @@
 //! Filters that a client makes and asks again and again.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use foreseal_testkit::{Contract, Fees, Kinds, Workload};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn changes(bench: &Bench, id: &str) -> Vec<Value> {
 }
 
 fn wait(bench: &Bench, time: Duration) {
-    bench.clock.0.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    bench.clock.advance(time);
 }
 
 fn removed(logs: &[Value]) -> Vec<bool> {

@@ -26,19 +26,12 @@ mod traces;
 mod txpool;
 mod written_traces;
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{B256, U256};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    Clock, Development, FinalityDepth, Node, Now, Producer, Production, Settings, StoreSettings,
+    Clock, Development, FinalityDepth, Node, Producer, Production, Settings, SteppedClock, StoreSettings,
     Surroundings, View,
 };
 use foreseal_pool::PoolConfig;
@@ -46,17 +39,6 @@ use foreseal_testkit::{Wallet, test_genesis};
 use serde_json::Value;
 
 use crate::{Api, Key, Limits, RpcError};
-
-/// Time that only moves when told to.
-#[derive(Debug, Default)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Now {
-        let elapsed = Duration::from_millis(self.0.load(Ordering::SeqCst));
-        Now { unix: Duration::from_secs(1_000_000) + elapsed, monotonic: elapsed }
-    }
-}
 
 fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings {
@@ -75,7 +57,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
 /// A node that steps when told to, and the methods over it.
 struct Bench {
     api: Api,
-    clock: Arc<TestClock>,
+    clock: Arc<SteppedClock>,
     producer: Option<Producer>,
     wallets: Vec<Wallet>,
     _datadir: tempfile::TempDir,
@@ -106,7 +88,7 @@ impl Bench {
     }
 
     fn open(datadir: tempfile::TempDir, settings: Settings, wallets: Vec<Wallet>, limits: Limits) -> Self {
-        let clock = Arc::new(TestClock::default());
+        let clock = Arc::new(SteppedClock::default());
         let mut count = 0_u64;
         let randomness = Box::new(move || {
             count += 1;
@@ -148,7 +130,7 @@ impl Bench {
     }
 
     fn tick(&mut self) {
-        self.clock.0.fetch_add(200, Ordering::SeqCst);
+        self.clock.advance(Duration::from_millis(200));
         self.producer.as_mut().unwrap().tick(self.clock.now(), &mut || true).unwrap();
     }
 

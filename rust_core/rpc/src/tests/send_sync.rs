@@ -1,6 +1,6 @@
 //! `eth_sendRawTransactionSync`: the receipt, or why there is none.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use alloy_primitives::{Address, B256, Bytes, hex};
 use foreseal_testkit::{Fees, Wallet};
@@ -45,7 +45,7 @@ fn ready(bench: &Bench, params: &str) -> Value {
 }
 
 fn advance(bench: &Bench, milliseconds: u64) {
-    bench.clock.0.fetch_add(milliseconds, Ordering::SeqCst);
+    bench.clock.advance(Duration::from_millis(milliseconds));
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Pending equals sealed equals stored; and views that an unwind overtakes say so, or answer as before.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use foreseal_node::{Clock, FinalityDepth, Recent, Settings, StoreSettings, View};
@@ -202,7 +205,7 @@ fn a_view_that_an_unwind_overtakes_never_mixes() {
             second.api.node().control(|writer| writer.unwind(to)).unwrap();
             // Other blocks in place of those that are gone.
             while second.view().latest().number() < to + 2 {
-                second.clock.0.fetch_add(200, Ordering::SeqCst);
+                second.clock.advance(Duration::from_millis(200));
                 producer.tick(second.clock.now(), &mut || true).unwrap();
             }
         }

@@ -45,15 +45,19 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// What the blocks of the window wrote, with their lists.
-    fn node_lists(&mut self) -> Result<(), StoreError> {
-        let (mut number, mut faults) = (1, Vec::new());
+    /// Looks at the blocks of the proof window, from so many after its first one, each in a transaction of its own.
+    fn window(
+        &mut self,
+        after: u64,
+        mut look: impl FnMut(&Snapshot<'_>, u64, &mut Vec<Fault>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (mut number, mut faults) = (after, Vec::new());
         while number <= self.head {
             let reader = self.reader.clone();
             number = reader.read(|snapshot, progress| {
-                let number = number.max(progress.proofs_from + 1);
+                let number = number.max(progress.proofs_from + after);
                 if number <= self.head {
-                    list_faults(snapshot, number, &mut faults)?;
+                    look(snapshot, number, &mut faults)?;
                 }
                 Ok(number + 1)
             })?;
@@ -62,24 +66,22 @@ impl Verifier<'_> {
         Ok(())
     }
 
+    /// What the blocks of the window wrote, with their lists. Its first one only is what they build on.
+    fn node_lists(&mut self) -> Result<(), StoreError> {
+        self.window(1, list_faults)
+    }
+
     /// The root of every block of the window.
     fn roots(&mut self) -> Result<(), StoreError> {
-        let (mut number, mut faults) = (0, Vec::new());
-        while number <= self.head {
-            let reader = self.reader.clone();
-            number = reader.read(|snapshot, progress| {
-                let number = number.max(progress.proofs_from);
-                let Some((_, record)) = readable(snapshot.record(number))? else { return Ok(number + 1) };
-                let root = root_of(snapshot, Kind::Accounts, &[], number)?;
-                if root != Some(record.header.state_root) {
-                    let table = &snapshot.tables.account_nodes;
-                    faults.push(fault(table, &place::key(&[], number), "the root is not that of the header"));
-                }
-                Ok(number + 1)
-            })?;
-        }
-        self.faults(faults);
-        Ok(())
+        self.window(0, |snapshot, number, faults| {
+            let Some((_, record)) = readable(snapshot.record(number))? else { return Ok(()) };
+            let root = root_of(snapshot, Kind::Accounts, &[], number)?;
+            if root != Some(record.header.state_root) {
+                let table = &snapshot.tables.account_nodes;
+                faults.push(fault(table, &place::key(&[], number), "the root is not that of the header"));
+            }
+            Ok(())
+        })
     }
 }
 

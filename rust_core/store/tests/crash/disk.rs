@@ -180,20 +180,19 @@ pub unsafe extern "C" fn writev(fd: c_int, parts: *const libc::iovec, count: c_i
 /// As fdatasync(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
-    // SAFETY: takes no pointer.
-    let done = unsafe { libc::syscall(libc::SYS_fdatasync, fd) };
-    if done == 0 {
-        synced(fd);
-    }
-    c_int::try_from(done).unwrap_or(-1)
+    sync_by(libc::SYS_fdatasync, fd)
 }
 
 /// # Safety
 /// As fsync(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fsync(fd: c_int) -> c_int {
+    sync_by(libc::SYS_fsync, fd)
+}
+
+fn sync_by(call: libc::c_long, fd: c_int) -> c_int {
     // SAFETY: takes no pointer.
-    let done = unsafe { libc::syscall(libc::SYS_fsync, fd) };
+    let done = unsafe { libc::syscall(call, fd) };
     if done == 0 {
         synced(fd);
     }
