@@ -109,7 +109,7 @@ impl OpenBlock {
         Ok(next)
     }
 
-    /// The block after executed transactions, and the flashblock that says so.
+    /// The block after executed transactions, and the flashblock that says so, without its time and signature.
     pub(crate) fn advanced(
         &self,
         transactions: Vec<Arc<Transaction>>,
@@ -130,6 +130,8 @@ impl OpenBlock {
             previous,
             header: next.header.clone(),
             hash: next.hash,
+            time: 0,
+            signature: None,
             transactions,
             receipts,
             diff,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Unit of everything on disk: a device writes a sector whole or not at all.
 pub(crate) const SECTOR: u64 = SECTOR_BYTES as u64;
 /// The newest format that this program reads, and the one it writes.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 /// Bytes before an append's records.
 pub(crate) const APPEND_HEADER: usize = 96;
 /// Number of the segment that begins with append 0.

@@ -171,9 +171,9 @@ fn in_format(disk: &SimulatedDisk, segment: u64, format: u8) {
 #[test]
 fn a_newer_format_is_refused_as_such() {
     let (disk, _) = written();
-    in_format(&disk, 1, 3);
+    in_format(&disk, 1, 4);
     let error = open(&disk, 1).err().unwrap();
-    assert!(matches!(error, JournalError::NewerFormat { found: 3, supported: 2 }));
+    assert!(matches!(error, JournalError::NewerFormat { found: 4, supported: 3 }));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn an_older_format_is_read_and_not_written_on() {
     assert_eq!(disk.content(&path(SEGMENTS)).unwrap()[8], 1);
     assert_eq!(
         disk.content(&path(SEGMENTS + 1)).unwrap()[8],
-        2,
+        3,
         "what goes on is in the format of this program"
     );
     assert!(read(&open(&disk, 2).unwrap().0) == [plan, vec![blocks]].concat());

@@ -5,7 +5,7 @@
 use std::{path::Path, sync::Arc};
 
 use alloy_consensus::Header;
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, FixedBytes, U256};
 use foreseal_journal::{
     DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, RealDisk,
     Record,
@@ -59,6 +59,8 @@ fn step() -> Arc<Flashblock> {
         previous: B256::repeat_byte(1),
         hash: header.hash_slow(),
         header,
+        time: 1_700_000_000_123,
+        signature: Some(FixedBytes::repeat_byte(7)),
         transactions: vec![Arc::new(Transaction::decode(&raw).unwrap())],
         receipts: vec![],
         diff: diff(),

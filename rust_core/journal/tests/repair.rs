@@ -34,6 +34,8 @@ fn step(number: u64, index: u64) -> Record {
         previous: B256::ZERO,
         hash: header.hash_slow(),
         header,
+        time: 0,
+        signature: None,
         transactions: vec![],
         receipts: vec![],
         diff: Arc::default(),

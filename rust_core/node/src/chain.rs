@@ -251,11 +251,14 @@ impl Chain {
             let diff = recorded.step.diff.clone();
             open.written.push_back(Written { step: index, transactions: known, diff });
         }
+        let (time, signature) = (recorded.step.time, recorded.step.signature);
         open.recorded.push_back(recorded);
         open.steps.push_back(Arc::new(Step {
             header: block.header,
             hash: block.hash,
             transactions: block.transactions.len(),
+            time,
+            signature,
             transactions_length: block.transactions_length,
             state: Some(open.block.state().clone()),
         }));

@@ -12,7 +12,7 @@ use foreseal_types::{
     keccak,
 };
 
-use crate::{Chain, ChainError, Finality, chain::Recorded};
+use crate::{Chain, ChainError, Finality, chain::Recorded, stamp::Stamp};
 
 /// A chain that differs from the one that readers see by `records`. Nothing is durable yet, and dropping it undoes it.
 pub(crate) struct Draft {
@@ -20,11 +20,13 @@ pub(crate) struct Draft {
     pub records: Vec<Record>,
     /// Transactions that the chain before held and this one does not, oldest first; `None` if it never went back.
     pub returning: Option<Vec<Arc<Transaction>>>,
+    /// What the steps that it makes are given.
+    pub stamp: Stamp,
 }
 
 impl Draft {
-    pub fn of(chain: &Chain) -> Self {
-        Self { chain: chain.clone(), records: Vec::new(), returning: None }
+    pub fn of(chain: &Chain, stamp: Stamp) -> Self {
+        Self { chain: chain.clone(), records: Vec::new(), returning: None, stamp }
     }
 
     /// Seals the block being built as it stands.
@@ -38,7 +40,7 @@ impl Draft {
     /// Opens the next block.
     pub fn open(&mut self, opening: &Opening) -> Result<(), BuildError> {
         let (block, step) = self.chain.prepare_open(opening)?;
-        let step = Arc::new(step);
+        let step = self.stamp.put(step);
         self.records.extend(opening_records(&step));
         self.chain.opened(block, step);
         Ok(())
@@ -76,7 +78,7 @@ impl Draft {
     ) -> Result<Vec<(B256, Rejected)>, BuildError> {
         let stepped = self.open_block().include(transactions, self.chain.hashes())?;
         if let Some((block, step)) = stepped.step {
-            let step = Arc::new(step);
+            let step = self.stamp.put(step);
             self.records.push(Record::Step(step.clone()));
             self.chain.stepped(block, Recorded { step, change: None });
         }
@@ -89,13 +91,13 @@ impl Draft {
         let Some((block, step)) = self.open_block().overridden(diff, self.chain.hashes())? else {
             return Ok(None);
         };
-        let (diff, step) = (step.diff.clone(), Arc::new(step));
+        let (diff, step) = (step.diff.clone(), self.stamp.put(step));
         self.records.push(Record::Override { change: change.clone(), step: step.clone() });
         self.chain.stepped(block, Recorded { step, change: Some(change.clone()) });
         Ok(Some(diff))
     }
 
-    /// Adds a step that was recorded before, on the block that it was made on.
+    /// Adds a step that was recorded before, on the block that it was made on, with the time and signature that it had.
     pub fn repeat(&mut self, recorded: &Recorded) -> Result<(), ChainError> {
         self.chain.replay_step(&recorded.step, recorded.change.as_ref())?;
         match &recorded.change {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use foreseal_state::State;
-use foreseal_types::{Block, StateDiff};
+use foreseal_types::{Block, StateDiff, StepSignature};
 use imbl::Vector;
 
 /// A block as it stood at one of its steps: enough to answer everything about it again.
@@ -16,6 +16,10 @@ pub struct Step {
     pub hash: B256,
     /// Number of the block's transactions that this step and those before it hold.
     pub transactions: usize,
+    /// When it was made: see [`Flashblock::time`](foreseal_types::Flashblock::time).
+    pub time: u64,
+    /// The sequencer's word for it; `None` if nobody signed it.
+    pub signature: Option<StepSignature>,
     /// [`Block::transactions_length`] at this step.
     pub transactions_length: usize,
     /// The state after this step, end-of-block processing included. `None` when the block comes from the history: it is

@@ -29,6 +29,7 @@ mod sequencer;
 mod settings;
 mod shared;
 mod slot;
+mod stamp;
 mod start;
 mod states;
 mod status;

@@ -134,8 +134,8 @@ fn stored_step(step: &Step, written: Option<Arc<StateDiff>>) -> StoredStep {
         hash: step.hash,
         transactions: u32::try_from(step.transactions).expect("a block has fewer transactions"),
         transactions_length: step.transactions_length as u64,
-        time: 0,
-        signature: Bytes::new(),
+        time: step.time,
+        signature: step.signature,
         written,
     }
 }

@@ -21,7 +21,8 @@ use foreseal_types::mutant;
 
 use crate::{
     Chain, ChainError, ControlError, Mining, Now, Phase, Settings, Slot, StoreFailed, View, chain::Recorded,
-    control::snapshots::Snapshots, draft::Draft, shared::Shared, start::Started, store_link::StoreLink,
+    control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp, start::Started,
+    store_link::StoreLink,
 };
 
 /// Why production ended.
@@ -95,7 +96,7 @@ impl Sequencer {
         }
         let slot = self.next_slot(&self.chain, now);
         let opening = self.opening(slot.timestamp);
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         draft.open(&opening)?;
         self.append(&draft.records)?;
         self.adopt(draft.chain)?;
@@ -106,6 +107,16 @@ impl Sequencer {
     /// The chain's clock: the wall clock, set off on development chains.
     pub fn now(&self) -> Now {
         self.shared.clock.now().shifted(self.chain.clock_offset())
+    }
+
+    /// What a step that is made now is given.
+    fn stamp(&self) -> Stamp {
+        Stamp::at(self.shared.clock.now())
+    }
+
+    /// A change of the chain, with nothing in it so far.
+    pub(crate) fn draft(&self) -> Draft {
+        Draft::of(&self.chain, self.stamp())
     }
 
     /// The slot of the block after the newest sealed one of `chain`, which may be a draft's.
@@ -167,7 +178,7 @@ impl Sequencer {
 
     /// Seals the block as it stands and opens the next: one append, one swap. `now` is by the chain's clock.
     fn seal(&mut self, now: Now) -> Result<(), ProductionError> {
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         draft.seal()?;
         let slot = self.next_slot(&draft.chain, now);
         let opening = self.opening(slot.timestamp);
@@ -257,7 +268,7 @@ impl Sequencer {
             self.judge(&hash, &reason);
         }
         let Some((block, flashblock)) = stepped.step else { return Ok(false) };
-        let step = Arc::new(flashblock);
+        let step = self.stamp().put(flashblock);
         let recorded = Recorded { step: step.clone(), change: None };
         if mutant!("unpool-before-publish") {
             self.shared.pool.on_step(&step.transactions, &step.diff);

@@ -90,6 +90,8 @@ fn step(stored: StoredStep) -> Step {
         header: stored.header,
         hash: stored.hash,
         transactions: usize::try_from(stored.transactions).expect("a usize has 32 bits at least"),
+        time: stored.time,
+        signature: stored.signature,
         transactions_length: usize::try_from(stored.transactions_length).unwrap_or(usize::MAX),
         state: None,
     }

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use alloy_consensus::Header;
-use alloy_primitives::{Address, B256, Bytes};
+use alloy_primitives::{Address, B256, Bytes, FixedBytes};
 use alloy_rlp::{Encodable, RlpDecodable, RlpEncodable};
 
 use crate::{Receipt, StateDiff, Transaction};
+
+/// The sequencer's signature of a step: r, s, and v, which is 27 or 28.
+pub type StepSignature = FixedBytes<65>;
 
 /// A pre-confirmed step. Its header is the block's header as if it were sealed now.
 #[derive(Clone, Debug)]
@@ -19,6 +22,11 @@ pub struct Flashblock {
     pub header: Header,
     /// Hash of `header`.
     pub hash: B256,
+    /// When it was made by the wall clock of who made it, unix time in milliseconds; 0 if that is not known. Header and hash do
+    /// not depend on it.
+    pub time: u64,
+    /// The sequencer's word for this step; `None` if nobody signed it.
+    pub signature: Option<StepSignature>,
     /// The transactions that this step adds.
     pub transactions: Vec<Arc<Transaction>>,
     /// One per transaction that this step adds.
@@ -30,6 +38,7 @@ pub struct Flashblock {
 }
 
 #[derive(RlpDecodable)]
+#[rlp(trailing)]
 struct FlashblockWire {
     number: u64,
     index: u64,
@@ -39,6 +48,9 @@ struct FlashblockWire {
     receipts: Vec<Receipt>,
     diff: StateDiff,
     tail: StateDiff,
+    /// The two are missing in what older programs wrote.
+    time: Option<u64>,
+    signature: Option<Bytes>,
 }
 
 /// [`FlashblockWire`] on the way out: borrowed, because a step holds thousands of transactions.
@@ -52,6 +64,9 @@ struct FlashblockOut<'a> {
     receipts: &'a Vec<Arc<Receipt>>,
     diff: &'a StateDiff,
     tail: &'a StateDiff,
+    time: u64,
+    /// Empty if there is none.
+    signature: &'a [u8],
 }
 
 /// Bytes with the sender beside them: reading a journal must not cost a recovery per transaction.
@@ -81,6 +96,8 @@ impl Flashblock {
             receipts: &self.receipts,
             diff: &self.diff,
             tail: &self.tail,
+            time: self.time,
+            signature: self.signature.as_ref().map_or(&[][..], |signature| signature.as_slice()),
         };
         let mut bytes = Vec::with_capacity(out.length());
         out.encode(&mut bytes);
@@ -105,10 +122,21 @@ impl Flashblock {
             previous: wire.previous,
             hash: wire.header.hash_slow(),
             header: wire.header,
+            time: wire.time.unwrap_or_default(),
+            signature: read_signature(&wire.signature.unwrap_or_default())?,
             transactions,
             receipts: wire.receipts.into_iter().map(Arc::new).collect(),
             diff: Arc::new(wire.diff),
             tail: Arc::new(wire.tail),
         })
     }
+}
+
+/// A step's signature as it is stored: 65 bytes, or none where nobody signed.
+pub fn read_signature(bytes: &[u8]) -> alloy_rlp::Result<Option<StepSignature>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let signature = StepSignature::try_from(bytes);
+    signature.map(Some).map_err(|_| alloy_rlp::Error::Custom("a step's signature does not have 65 bytes"))
 }

@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::sync::Arc;
+
 use alloy_consensus::{Eip658Value, ReceiptEnvelope, ReceiptWithBloom, TxType};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes, Log, U256};
-use alloy_rlp::{Decodable, Encodable};
-use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, Receipt, StateDiff, logs_bloom};
+use alloy_primitives::{Address, B256, Bytes, FixedBytes, Log, U256};
+use alloy_rlp::{Decodable, Encodable, Header, PayloadView};
+use foreseal_types::{
+    Account, AccountDiff, ChangedAccount, Flashblock, NewCode, Receipt, StateDiff, StepSignature, logs_bloom,
+};
 use proptest::{collection::vec, option, prelude::*};
 
 fn address() -> impl Strategy<Value = Address> {
@@ -127,4 +131,58 @@ proptest! {
             let _ = foreseal_types::Flashblock::decode(&bytes);
         }
     }
+}
+
+fn flashblock(time: u64, signature: Option<StepSignature>) -> Flashblock {
+    let header = alloy_consensus::Header { number: 4, ..alloy_consensus::Header::default() };
+    Flashblock {
+        number: 4,
+        index: 2,
+        previous: B256::repeat_byte(1),
+        hash: header.hash_slow(),
+        header,
+        time,
+        signature,
+        transactions: vec![],
+        receipts: vec![],
+        diff: Arc::default(),
+        tail: Arc::default(),
+    }
+}
+
+#[test]
+fn a_step_keeps_its_time_and_signature() {
+    for (time, signature) in
+        [(0, None), (5, None), (0, Some(FixedBytes::ZERO)), (u64::MAX, Some(FixedBytes::repeat_byte(9)))]
+    {
+        let read = Flashblock::decode(&flashblock(time, signature).encode()).unwrap();
+        assert_eq!((read.time, read.signature, read.index), (time, signature, 2));
+    }
+}
+
+/// As a journal of format 2 holds it.
+#[test]
+fn a_step_of_an_older_journal_has_neither() {
+    let bytes = flashblock(5, Some(FixedBytes::repeat_byte(9))).encode();
+    let PayloadView::List(items) = Header::decode_raw(&mut &bytes[..]).unwrap() else { panic!("a list") };
+    assert_eq!(items.len(), 10);
+    let payload = items[..8].concat();
+    let mut older = Vec::new();
+    Header { list: true, payload_length: payload.len() }.encode(&mut older);
+    older.extend(payload);
+    let read = Flashblock::decode(&older).unwrap();
+    assert_eq!((read.time, read.signature, read.hash), (0, None, flashblock(0, None).hash));
+}
+
+#[test]
+fn a_step_with_a_signature_of_another_length_is_refused() {
+    let bytes = flashblock(5, Some(FixedBytes::repeat_byte(9))).encode();
+    let PayloadView::List(items) = Header::decode_raw(&mut &bytes[..]).unwrap() else { panic!("a list") };
+    let signature = alloy_rlp::encode(&[9_u8; 64][..]);
+    let payload = [items[..9].concat(), signature].concat();
+    let mut short = Vec::new();
+    Header { list: true, payload_length: payload.len() }.encode(&mut short);
+    short.extend(payload);
+    let error = Flashblock::decode(&short).unwrap_err();
+    assert_eq!(error.to_string(), "a step's signature does not have 65 bytes");
 }

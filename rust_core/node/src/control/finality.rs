@@ -1,6 +1,6 @@
 //! Which blocks are safe and finalized, set from outside.
 
-use crate::{ControlError, Finality, draft::Draft, sequencer::Sequencer};
+use crate::{ControlError, Finality, sequencer::Sequencer};
 
 impl Sequencer {
     /// Sets the numbers of the safe and of the finalized block; what is `None` stays. From then on they follow `latest`
@@ -28,7 +28,7 @@ impl Sequencer {
         if next.finalized > next.safe {
             return refused("finalized", next.finalized, "pass the safe block");
         }
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         draft.set_finality(next);
         Ok(self.commit(draft, self.slot)?)
     }

@@ -38,7 +38,7 @@ impl Sequencer {
 
     /// Seals the block being built; the next one's timestamp is `interval` seconds later if one is given.
     pub(super) fn seal_now(&mut self, interval: Option<u64>) -> Result<(), ControlError> {
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         draft.seal()?;
         let slot = self.slot_after(&mut draft, interval)?;
         let opening = self.opening(slot.timestamp);
@@ -80,13 +80,13 @@ impl Sequencer {
         self.developing()?;
         let slot = self.producing()?;
         self.settings.production.beneficiary = address;
-        self.rebuild(Draft::of(&self.chain), slot, |_| {})
+        self.rebuild(self.draft(), slot, |_| {})
     }
 
     /// The base fee (wei per gas) of the block being built.
     pub fn set_base_fee(&mut self, base_fee: u64) -> Result<(), ControlError> {
         self.developing()?;
         let slot = self.producing()?;
-        self.rebuild(Draft::of(&self.chain), slot, |opening| opening.base_fee = Some(base_fee))
+        self.rebuild(self.draft(), slot, |opening| opening.base_fee = Some(base_fee))
     }
 }

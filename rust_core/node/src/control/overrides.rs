@@ -2,7 +2,7 @@
 
 use foreseal_types::Override;
 
-use crate::{ControlError, Mining, draft::Draft, sequencer::Sequencer};
+use crate::{ControlError, Mining, sequencer::Sequencer};
 
 impl Sequencer {
     /// Writes into the state of the block being built. It is a step of its own: header and roots are those of the state
@@ -10,7 +10,7 @@ impl Sequencer {
     pub fn write(&mut self, change: &Override) -> Result<(), ControlError> {
         self.developing()?;
         let slot = self.producing()?;
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         let Some(diff) = draft.write(change)? else { return Ok(()) };
         self.commit(draft, slot)?;
         self.shared.pool.on_step(&[], &diff);

@@ -77,15 +77,15 @@ impl Sequencer {
     /// Beyond the proof window nothing can be built there before the store has made the trie nodes of then again: so far
     /// back the unwind is a change by itself, durable and done when this returns, and not shown yet.
     pub(super) fn back_to(&mut self, number: u64) -> Result<Draft, ControlError> {
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         draft.unwind(number)?;
         let proved = number.saturating_add(self.settings.store.proofs);
         if proved > self.chain.latest().number() {
             return Ok(draft);
         }
-        let Draft { chain, records, returning } = draft;
+        let Draft { chain, records, returning, .. } = draft;
         self.append(&records)?;
         self.adopt(chain)?;
-        Ok(Draft { returning, ..Draft::of(&self.chain) })
+        Ok(Draft { returning, ..self.draft() })
     }
 }

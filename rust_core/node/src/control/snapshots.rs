@@ -7,7 +7,7 @@ use foreseal_pool::PoolSnapshot;
 use foreseal_state::BlockHashes;
 use imbl::Vector;
 
-use crate::{ControlError, Finality, Slot, chain::Recorded, draft::Draft, sequencer::Sequencer};
+use crate::{ControlError, Finality, Slot, chain::Recorded, sequencer::Sequencer};
 
 /// What is kept for whoever wants to go back, by number. Numbers are never given twice.
 #[derive(Default)]
@@ -76,7 +76,7 @@ impl Sequencer {
         }
         let time = i64::try_from(snapshot.time.as_millis()).unwrap_or(i64::MAX);
         let wall = i64::try_from(self.shared.clock.now().unix.as_millis()).unwrap_or(i64::MAX);
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         if !self.is_at(snapshot) {
             draft = self.back_to(latest)?;
             for step in &snapshot.steps {

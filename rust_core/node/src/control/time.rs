@@ -1,6 +1,6 @@
 //! The clock of a development chain.
 
-use crate::{ControlError, Slot, draft::Draft, sequencer::Sequencer};
+use crate::{ControlError, Slot, sequencer::Sequencer};
 
 impl Sequencer {
     /// Moves the clock on, and with it the block being built. Answers how many seconds the clock is ahead of the wall
@@ -29,7 +29,7 @@ impl Sequencer {
             return Err(ControlError::Timestamp { timestamp, previous });
         }
         let offset = self.offset_to(timestamp.saturating_sub(self.mining.block_time()))?;
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         draft.set_clock(offset);
         let now = self.shared.clock.now().shifted(offset);
         self.rebuild(draft, Slot::of(now, timestamp, self.mining.block_time()), |_| {})?;
@@ -48,7 +48,7 @@ impl Sequencer {
         {
             return Ok(());
         }
-        self.rebuild(Draft::of(&self.chain), slot, |_| {})
+        self.rebuild(self.draft(), slot, |_| {})
     }
 
     /// Milliseconds that the clock is ahead of the wall clock.
@@ -65,7 +65,7 @@ impl Sequencer {
     fn retime(&mut self, offset: i64) -> Result<(), ControlError> {
         self.developing()?;
         self.producing()?;
-        let mut draft = Draft::of(&self.chain);
+        let mut draft = self.draft();
         draft.set_clock(offset);
         let now = self.shared.clock.now().shifted(offset);
         let slot = self.next_slot(&self.chain, now);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
-use foreseal_types::StateDiff;
+use foreseal_types::{StateDiff, StepSignature, read_signature};
 
 use crate::{StoreError, key, snapshot::Snapshot};
 
@@ -21,8 +21,8 @@ pub struct StoredStep {
     pub transactions_length: u64,
     /// When it was made, unix time in milliseconds; 0 if that is not known.
     pub time: u64,
-    /// The sequencer's signature; empty if it does not sign.
-    pub signature: Bytes,
+    /// The sequencer's signature, if it has signed.
+    pub signature: Option<StepSignature>,
     /// What a development helper wrote into the state, if that is what the step is: no transaction gives it.
     pub written: Option<Arc<StateDiff>>,
 }
@@ -34,7 +34,8 @@ struct StepOut<'a> {
     transactions: u32,
     transactions_length: u64,
     time: u64,
-    signature: &'a Bytes,
+    /// Empty if there is none.
+    signature: &'a [u8],
     /// None or one.
     written: Vec<&'a StateDiff>,
 }
@@ -57,7 +58,7 @@ impl StoredStep {
             transactions: self.transactions,
             transactions_length: self.transactions_length,
             time: self.time,
-            signature: &self.signature,
+            signature: self.signature.as_ref().map_or(&[][..], |signature| signature.as_slice()),
             written: self.written.iter().map(AsRef::as_ref).collect(),
         })
     }
@@ -66,6 +67,7 @@ impl StoredStep {
         let StepWire { header, transactions, transactions_length, time, signature, written } =
             alloy_rlp::decode_exact(bytes)?;
         let hash = header.hash_slow();
+        let signature = read_signature(&signature)?;
         let written = written.into_iter().next().map(Arc::new);
         Ok(Self { header, hash, transactions, transactions_length, time, signature, written })
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Eip658Value, Header, proofs::calculate_ommers_root};
 use alloy_eips::eip4895::{Withdrawal, Withdrawals};
-use alloy_primitives::{Address, B256, Bloom, Bytes, KECCAK256_EMPTY, Log, TxKind, U256, keccak256};
+use alloy_primitives::{
+    Address, B256, Bloom, Bytes, FixedBytes, KECCAK256_EMPTY, Log, TxKind, U256, keccak256,
+};
 use foreseal_state::State;
 use foreseal_store::{Options, SealedBlock, StoredStep};
 use foreseal_testkit::{Fees, Wallet};
@@ -169,7 +171,7 @@ impl Maker {
                 transactions_length: block.transactions_length as u64,
                 time: block.header.timestamp * 1_000 + at as u64,
                 written: (at % 3 == 2).then(|| written.clone()),
-                signature: Bytes::copy_from_slice(&block.hash[..at.min(2) * 32 / 2]),
+                signature: (at % 2 == 1).then(|| FixedBytes::right_padding_from(block.hash.as_slice())),
                 hash: block.hash,
                 header: block.header,
             }
