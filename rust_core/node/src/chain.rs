@@ -331,7 +331,9 @@ impl Chain {
             execute_block(&self.spec, &latest.block.header, &latest.state, &self.sealed, block)
                 .map_err(|source| ChainError::Block { number, source })?
         };
-        self.open = None;
+        if let Some(open) = self.open.take() {
+            self.undone.push(&open.executed());
+        }
         for (index, transaction) in executed.block.transactions.iter().enumerate() {
             self.lookup.add_transaction(transaction.hash(), number, index);
         }

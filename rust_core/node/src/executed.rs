@@ -50,18 +50,25 @@ pub struct Executed {
     pub written: Vector<Written>,
 }
 
+impl Step {
+    /// `block`, to which this step belongs, as it stood at the step.
+    pub(crate) fn block(&self, block: &Block) -> Block {
+        Block {
+            header: self.header.clone(),
+            hash: self.hash,
+            transactions: block.transactions.take(self.transactions),
+            receipts: block.receipts.take(self.transactions),
+            uncles: block.uncles.clone(),
+            withdrawals: block.withdrawals.clone(),
+            transactions_length: self.transactions_length,
+        }
+    }
+}
+
 impl Executed {
     /// The block as it stood at its step number `index`, after which the state was `state`.
     pub(crate) fn at_step(&self, step: &Step, index: usize, state: State) -> Self {
-        let block = Block {
-            header: step.header.clone(),
-            hash: step.hash,
-            transactions: self.block.transactions.take(step.transactions),
-            receipts: self.block.receipts.take(step.transactions),
-            uncles: self.block.uncles.clone(),
-            withdrawals: self.block.withdrawals.clone(),
-            transactions_length: step.transactions_length,
-        };
+        let block = step.block(&self.block);
         let written = self.written.iter().filter(|written| written.step <= index).cloned().collect();
         Self { block, state, steps: self.steps.take(index + 1), written }
     }

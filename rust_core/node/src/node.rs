@@ -12,8 +12,9 @@ use foreseal_types::{ChainSpec, Transaction};
 use parking_lot::Mutex;
 
 use crate::{
-    Changes, Clock, ControlError, NodeError, Now, Phase, Producer, Randomness, Sequencer, Settings, Status,
-    StoreFailed, SubmitError, View, control::Control, datadir::DataDir, shared::Shared, writer::Writer,
+    Changes, Clock, ControlError, Feed, NodeError, Now, Phase, Producer, Randomness, Sequencer, Settings,
+    Status, StoreFailed, SubmitError, View, control::Control, datadir::DataDir, shared::Shared,
+    writer::Writer,
 };
 
 /// What a node takes from the world around it.
@@ -197,6 +198,7 @@ impl Node {
         let view = self.view().ok_or(SubmitError::Starting)?;
         fetch_sender(&view, &submission);
         let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
+        self.shared.feed.arrived();
         Ok(added.hash)
     }
 
@@ -204,7 +206,14 @@ impl Node {
     pub fn submit_runnable(&self, submission: Submission) -> Result<Admission, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
         fetch_sender(&view, &submission);
-        Ok(self.pool().add_runnable(submission, || self.view().unwrap_or(view))?)
+        let admission = self.pool().add_runnable(submission, || self.view().unwrap_or(view))?;
+        self.shared.feed.arrived();
+        Ok(admission)
+    }
+
+    /// Views, ticks and arrivals in order, for one taker.
+    pub fn feed(&self) -> &Feed {
+        &self.shared.feed
     }
 
     /// What those who wait for a newer view wait on.

@@ -110,6 +110,16 @@ impl Sealed {
         }
     }
 
+    /// As [`Self::block`], with its table of steps even if memory has forgotten that.
+    pub fn with_steps(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+        let found = self.block(number)?;
+        let forgotten = found.as_ref().is_some_and(|found| found.steps.is_empty());
+        match self.archive().filter(|archive| forgotten && archive.confirmed() >= Some(number)) {
+            Some(archive) => archive.block(number),
+            None => Ok(found),
+        }
+    }
+
     pub fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
         match self.older(number) {
             Some(archive) => archive.moment(number),

@@ -206,6 +206,7 @@ impl Sequencer {
             Some(returning) => self.shared.pool.reinsert(&returning, || view.clone()).map(drop),
             None => Ok(()),
         };
+        self.shared.feed.arrived();
         self.shared.publish(view);
         self.tell_fees();
         self.link.trim(&mut self.journal);

@@ -8,12 +8,11 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwapOption;
 use foreseal_pool::Pool;
 use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Changes, Clock, StoreStatus, View, store_link::StoreGauge};
+use crate::{Changes, Clock, Feed, StoreStatus, View, store_link::StoreGauge};
 
 /// Where a starting node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +41,7 @@ pub enum PoolStart {
 }
 
 pub(crate) struct Shared {
-    view: ArcSwapOption<View>,
+    pub(crate) feed: Feed,
     pub(crate) pool: Arc<Pool>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Monotonic time of the last tick, in microseconds.
@@ -60,7 +59,7 @@ impl Shared {
     pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>) -> Self {
         let ticked = AtomicU64::new(micros(clock.now().monotonic));
         Self {
-            view: ArcSwapOption::empty(),
+            feed: Feed::default(),
             pool,
             clock,
             ticked,
@@ -75,24 +74,25 @@ impl Shared {
 
     /// The newest view; `None` until the journal is replayed.
     pub(crate) fn view(&self) -> Option<Arc<View>> {
-        self.view.load_full()
+        self.feed.view()
     }
 
     /// Shows a view to readers. What it holds must be durable by now.
     pub(crate) fn publish(&self, view: Arc<View>) {
-        // Two holders are the swap and this look at it.
+        // Three holders are the feed as the newest, its queue and this look at it.
         while mutant!("publish-waits-for-readers")
-            && self.view().is_some_and(|shown| Arc::strong_count(&shown) > 2)
+            && self.view().is_some_and(|shown| Arc::strong_count(&shown) > 3)
         {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.view.store(Some(view));
+        self.feed.publish(view);
         self.changes.notify();
     }
 
     /// Renews the freshness that readers see.
     pub(crate) fn tick(&self, at: Duration) {
         self.ticked.store(micros(at), Ordering::Release);
+        self.feed.tick();
     }
 
     /// Time since the last tick.

@@ -69,7 +69,10 @@ impl Writer {
             SavedPool::Lost => PoolStart::LostInCrash,
             SavedPool::Bytes(bytes) => {
                 match pool.restore(&bytes, &pool.rules(&self.spec, header), || view.clone()) {
-                    Ok(restored) => PoolStart::Restored(restored.added),
+                    Ok(restored) => {
+                        self.shared.feed.arrived();
+                        PoolStart::Restored(restored.added)
+                    }
                     // What was only in the pool was never promised: no reason to stay down.
                     Err(error) => {
                         tracing::warn!(%error, "the saved pool is left out");

@@ -4,229 +4,28 @@
 
 mod support;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use alloy_primitives::{Address, Bytes, U256};
-use foreseal_journal::{Identity, Journal, Options, simulated::SimulatedDisk};
-use foreseal_node::{
-    Chain, Clock, Development, FinalityDepth, Mining, Recent, Sequencer, Settings, SteppedClock,
-    StoreSettings, View, replay,
-};
-use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
-use foreseal_types::{Change, Override, Transaction};
+use foreseal_journal::{Identity, Journal, Options};
+use foreseal_node::{Chain, replay};
 use proptest::prelude::*;
-use support::{Bench, fingerprint, settings};
+use support::mix::{Act, Run, act, shown};
 
-#[derive(Clone, Debug)]
-enum Act {
-    Tick { submissions: usize, ms: u64 },
-    Write(Override),
-    Mine { blocks: u64, interval: Option<u64> },
-    IncreaseTime(u64),
-    SetTime(u64),
-    NextTimestamp { after: u64 },
-    Unwind { depth: u64 },
-    Reorg { depth: usize, transactions: usize },
-    Snapshot,
-    Revert { newest_but: usize },
-    Finality { safe: u64, finalized: u64 },
-    Mining(Mining),
-    BaseFee(u64),
-    Restart,
-}
-
-fn change() -> impl Strategy<Value = Override> {
-    let number = prop_oneof![Just(0), 1..9_u64, Just(1_000_000_000_000_000_000)];
-    let address = prop_oneof![
-        (1..4_u8).prop_map(Address::repeat_byte),
-        Just(Contract::Counter.address()),
-        (0..3_u64).prop_map(|index| Wallet::numbered(index).address),
-    ];
-    (address, number, 0..4_u8).prop_map(|(address, number, kind)| {
-        let change = match kind {
-            0 => Change::Balance(U256::from(number)),
-            1 => Change::Nonce(number % 10),
-            2 => Change::Code(Bytes::from(vec![0x60; usize::try_from(number % 5).unwrap()])),
-            _ => Change::Slot { slot: U256::from(number % 3), value: U256::from(number) },
-        };
-        Override { address, change }
-    })
-}
-
-fn act() -> impl Strategy<Value = Act> {
-    let mining = prop_oneof![
-        (1..4_u64).prop_map(|seconds| Mining::Interval { seconds }),
-        Just(Mining::Automatic),
-        Just(Mining::Manual)
-    ];
-    prop_oneof![
-        12 => (0..4_usize, prop_oneof![Just(200_u64), Just(2_000), 0..5_000_u64])
-            .prop_map(|(submissions, ms)| Act::Tick { submissions, ms }),
-        6 => change().prop_map(Act::Write),
-        2 => (0..4_u64, prop::option::of(0..100_u64)).prop_map(|(blocks, interval)| Act::Mine { blocks, interval }),
-        1 => (0..10_000_u64).prop_map(Act::IncreaseTime),
-        1 => (0..2_000_000_u64).prop_map(Act::SetTime),
-        1 => (0..100_u64).prop_map(|after| Act::NextTimestamp { after }),
-        2 => (0..6_u64).prop_map(|depth| Act::Unwind { depth }),
-        1 => (0..4_usize, 0..3_usize).prop_map(|(depth, transactions)| Act::Reorg { depth, transactions }),
-        2 => Just(Act::Snapshot),
-        2 => (0..3_usize).prop_map(|newest_but| Act::Revert { newest_but }),
-        1 => (0..10_u64, 0..10_u64).prop_map(|(safe, finalized)| Act::Finality { safe, finalized }),
-        1 => mining.prop_map(Act::Mining),
-        1 => (0..100_000_000_000_u64).prop_map(Act::BaseFee),
-        2 => Just(Act::Restart),
-    ]
-}
-
-/// What a view shows, and how it was when a snapshot was taken.
-type Shown = (Vec<(u64, alloy_primitives::B256, Vec<alloy_primitives::B256>)>, u64, u64, u64);
-
-fn shown(view: &View) -> Shown {
-    (fingerprint(view), view.pending_index(), view.safe(), view.finalized())
-}
-
-/// A node with what the test remembers of it.
-struct Run {
-    bench: Option<Bench>,
-    settings: Settings,
-    clock: Arc<SteppedClock>,
-    disk: SimulatedDisk,
-    workload: Workload,
-    snapshots: Vec<(u64, Shown, Vec<alloy_primitives::B256>)>,
-}
-
-impl Run {
-    /// `small` keeps one block in memory, all others are read from the store.
-    fn new(datadir: &Path, small: bool) -> Self {
-        let wallets = Wallet::some(3);
-        let recent = if small { Recent { blocks: 1, transactions: 1 } } else { Recent::default() };
-        let settings = Settings {
-            development: Some(Development::default()),
-            finality: FinalityDepth { safe: 2, finalized: 4 },
-            store: StoreSettings { recent, ..StoreSettings::default() },
-            ..settings(datadir, &wallets)
-        };
-        let (clock, disk) = (Arc::new(SteppedClock::default()), SimulatedDisk::default());
-        let workload = Workload::new(wallets, Kinds::WithoutBlobs, 9);
-        let mut run = Self { bench: None, settings, clock, disk, workload, snapshots: Vec::new() };
-        run.start();
-        run
-    }
-
-    fn start(&mut self) {
-        let disk = Arc::new(self.disk.clone());
-        self.bench = Some(Bench::open(self.settings.clone(), self.clock.clone(), disk).unwrap());
-        self.snapshots.clear();
-    }
-
-    fn bench(&mut self) -> &mut Bench {
-        self.bench.as_mut().expect("it runs")
-    }
-
-    fn pooled(&mut self) -> Vec<alloy_primitives::B256> {
-        self.bench().node.pool().all().iter().map(|transaction| transaction.hash()).collect()
-    }
-
-    /// Asks the writer; what it refuses must change nothing.
-    fn ask(&mut self, act: impl FnOnce(&mut Sequencer) -> Result<(), foreseal_node::ControlError>) {
-        let before = self.bench().view();
-        let asked = self.bench().node.control(act);
-        if asked.is_err() {
-            assert_eq!(shown(&self.bench().view()), shown(&before));
+/// The chain that somebody else makes of the journal.
+fn replayed(run: &mut Run) -> Chain {
+    let view = run.bench().view();
+    let identity =
+        Identity { chain_id: view.spec().chain_id(), genesis: view.sealed(0).unwrap().unwrap().block.hash };
+    let mut chain = Chain::new(view.spec().clone(), run.settings.finality);
+    let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
+    let folder = run.settings.datadir.join("journal");
+    let (journal, _) = Journal::open(&folder, Arc::new(run.disk.clone()), options).unwrap();
+    for append in journal.replay().unwrap() {
+        for record in append.unwrap().records {
+            replay(&mut chain, 0, &record).unwrap();
         }
     }
-
-    fn act(&mut self, act: &Act) {
-        match act.clone() {
-            Act::Tick { submissions, ms } => {
-                for _ in 0..submissions {
-                    let raw = self.workload.next_transaction();
-                    // After an unwind or an override it may be refused.
-                    let _ = self.bench().node.submit(&raw);
-                }
-                self.clock.advance(Duration::from_millis(ms));
-                let now = self.clock.now();
-                self.bench().producer.tick(now, &mut || true).unwrap();
-            }
-            Act::Write(change) => self.ask(|writer| writer.write(&change)),
-            Act::Mine { blocks, interval } => {
-                let before = self.bench().view().latest().number();
-                self.bench().node.control(|writer| writer.mine(blocks, interval)).unwrap();
-                assert_eq!(self.bench().view().latest().number(), before + blocks);
-            }
-            Act::IncreaseTime(seconds) => self.ask(|writer| writer.increase_time(seconds).map(|_| ())),
-            Act::SetTime(unix) => self.ask(|writer| writer.set_time(unix).map(|_| ())),
-            Act::NextTimestamp { after } => {
-                let timestamp = self.bench().view().latest().block.header.timestamp + after;
-                self.ask(|writer| writer.set_next_timestamp(timestamp));
-            }
-            Act::Unwind { depth } => {
-                let number = self.bench().view().latest().number().saturating_sub(depth);
-                self.bench().node.control(|writer| writer.unwind(number)).unwrap();
-                assert_eq!(self.bench().view().latest().number(), number);
-            }
-            Act::Reorg { depth, transactions } => {
-                let mut given = Vec::new();
-                for _ in 0..transactions {
-                    given.push(Arc::new(Transaction::decode(&self.workload.next_transaction()).unwrap()));
-                }
-                let blocks = vec![given; depth];
-                self.ask(|writer| writer.reorg(&blocks));
-            }
-            Act::Snapshot => {
-                let id = self.bench().node.control(Sequencer::snapshot).unwrap();
-                let at = shown(&self.bench().view());
-                let pooled = self.pooled();
-                self.snapshots.push((id, at, pooled));
-            }
-            Act::Revert { newest_but } => self.revert(newest_but),
-            Act::Finality { safe, finalized } => {
-                self.ask(|writer| writer.set_finality(Some(safe), Some(finalized)));
-            }
-            Act::Mining(mining) => self.ask(|writer| writer.set_mining(mining)),
-            Act::BaseFee(wei) => self.ask(|writer| writer.set_base_fee(wei)),
-            Act::Restart => self.restart(),
-        }
-    }
-
-    fn revert(&mut self, newest_but: usize) {
-        let Some(at) = self.snapshots.len().checked_sub(newest_but + 1) else { return };
-        let (id, then, pooled) = self.snapshots[at].clone();
-        self.snapshots.truncate(at);
-        let done = self.bench().node.control(|writer| writer.revert(id)).unwrap();
-        if done {
-            assert_eq!(shown(&self.bench().view()), then);
-            assert_eq!(self.pooled(), pooled);
-        }
-    }
-
-    /// Ends the process without any goodbye and starts again.
-    fn restart(&mut self) {
-        let before = self.bench().view();
-        self.bench = None;
-        self.start();
-        let after = self.bench().view();
-        assert_eq!(shown(&after), shown(&before));
-    }
-
-    /// The chain that somebody else makes of the journal.
-    fn replayed(&mut self) -> Chain {
-        let view = self.bench().view();
-        let identity = Identity {
-            chain_id: view.spec().chain_id(),
-            genesis: view.sealed(0).unwrap().unwrap().block.hash,
-        };
-        let mut chain = Chain::new(view.spec().clone(), self.settings.finality);
-        let options = Options { identity, segment_bytes: 1 << 20, entropy: [0; 32] };
-        let folder = self.settings.datadir.join("journal");
-        let (journal, _) = Journal::open(&folder, Arc::new(self.disk.clone()), options).unwrap();
-        for append in journal.replay().unwrap() {
-            for record in append.unwrap().records {
-                replay(&mut chain, 0, &record).unwrap();
-            }
-        }
-        chain
-    }
+    chain
 }
 
 proptest! {
@@ -253,7 +52,7 @@ proptest! {
             }
         }
         let view = run.bench().view();
-        let replayed = run.replayed();
+        let replayed = replayed(&mut run);
         prop_assert_eq!(shown(&replayed.view().unwrap()), shown(&view));
         let offset = run.bench().node.control(|writer| Ok(writer.clock_offset())).unwrap();
         prop_assert_eq!(replayed.clock_offset(), offset);

@@ -21,11 +21,7 @@ impl Chain {
             transactions.extend(block.block.transactions.iter().cloned());
         }
         if let Some(open) = self.open.take() {
-            let executed = open.executed();
-            // Without logs nobody has seen a log of it.
-            if executed.block.receipts.last().is_some_and(|last| last.log_end() > 0) {
-                self.undone.push(&executed);
-            }
+            self.undone.push(&open.executed());
             transactions.extend(open.recorded.iter().flat_map(|one| &one.step.transactions).cloned());
         }
         if !mutant!("unwind-for-older-views") {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod memory_history;
+pub mod mix;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

@@ -1,0 +1,23 @@
+//! What readers may follow: every view in order, and what each adds to the one before.
+//!
+//! ```text
+//!   writer -- publish --> [ newest view | queue: view, view, tick, arrivals ... ] -- take --> one taker
+//!                                |                                                              |
+//!   readers <----- newest view --+        changes(view, place): Removed, Unsealed, Step, Sealed <-+
+//! ```
+//!
+//! A view goes into the queue under the lock under which it becomes the newest one: whoever looks at both at once knows
+//! which entries come after what was seen. What a view adds is not recorded anywhere. It is found by comparing a
+//! [`Place`] with the view ([`changes`]), which serves a taker that is one step behind and a client that comes back after a
+//! million blocks alike.
+
+mod changes;
+mod place;
+mod queue;
+mod stepped;
+
+pub use changes::{FeedError, changes};
+pub use place::Place;
+pub use queue::{Entry, Feed, What};
+pub(crate) use stepped::Steps;
+pub use stepped::{Change, Stepped};

@@ -1,0 +1,184 @@
+//! What a view holds behind a place.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use alloy_primitives::B256;
+use foreseal_state::{BlockHashes, StateError};
+
+use super::{Change, Place, Steps};
+use crate::{Executed, UndoneBlock, View};
+
+/// Why the changes behind a place cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FeedError {
+    /// What is stored could not be read. [`StateError::ViewGone`]: a newer view tells the same and more.
+    #[error(transparent)]
+    Read(#[from] StateError),
+    /// The place was never on the chain, or is no longer remembered.
+    #[error("the cursor is not known any more; the oldest one that is kept is that of block {}", oldest.number)]
+    CursorGone { oldest: Place },
+}
+
+type Sink<'a> = &'a mut dyn FnMut(Change, Place) -> ControlFlow<()>;
+
+/// Gives `sink` what leads from the step at `after` to the newest step of `view`: first the steps that are no longer on the
+/// chain, the newest first, then those behind the common one in order. With each comes the place that a reader has reached
+/// by it, from which a later call goes on. Answers the place reached.
+///
+/// `sink` may break off. What belongs to the same step is still given then: the step behind a [`Change::Sealed`], and the
+/// [`Change::Unsealed`] behind the removal of a block's first step.
+///
+/// # Errors
+/// [`FeedError::CursorGone`] before anything is given; [`FeedError::Read`] at any time.
+pub fn changes(view: &View, after: Place, sink: Sink<'_>) -> Result<Place, FeedError> {
+    let mut walk = Walk { view, sink, stopped: false };
+    if holds(view, after)? {
+        return walk.forward(Turn { place: after, sealed: false });
+    }
+    let branch = Branch::find(view, after)?;
+    let turn = walk.back(&branch)?;
+    if walk.stopped { Ok(turn.place) } else { walk.forward(turn) }
+}
+
+/// The block with this number and its steps; not one that could be built next.
+fn block(view: &View, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
+    let pending = &view.pending;
+    if number == pending.number() {
+        return Ok(Some(pending.clone()).filter(|pending| !pending.steps.is_empty()));
+    }
+    view.sealed.with_steps(number)
+}
+
+fn expect_block(view: &View, number: u64) -> Result<Arc<Executed>, StateError> {
+    block(view, number)?.ok_or_else(|| StateError::Store(format!("block {number} is missing")))
+}
+
+/// Whether the step at `place` is on the chain.
+fn holds(view: &View, place: Place) -> Result<bool, StateError> {
+    Ok(block(view, place.number)?.is_some_and(|found| Steps::of(&found).holds(place)))
+}
+
+/// Blocks that are no longer on the chain, and where they left it.
+struct Branch {
+    /// The newest first, each with how many of its steps were seen.
+    gone: Vec<(Arc<UndoneBlock>, usize)>,
+    /// How many steps of the oldest are on the chain.
+    kept: usize,
+    /// The newest step that is on the chain.
+    common: Place,
+}
+
+impl Branch {
+    fn find(view: &View, after: Place) -> Result<Self, FeedError> {
+        let Some((mut newest, index)) = view.undone.find_step(after) else { return Err(gone(view)?) };
+        let mut gone_blocks = vec![(newest.clone(), index + 1)];
+        loop {
+            let (number, parent) = (newest.number(), newest.parent());
+            let before = number.checked_sub(1);
+            if before.map(|before| view.block_hash(before)).transpose()?.flatten() == Some(parent) {
+                break;
+            }
+            let found = before.and_then(|before| view.undone.find_block(before, &parent));
+            let Some(block) = found else { return Err(gone(view)?) };
+            gone_blocks.push((block.clone(), block.steps().count()));
+            newest = block;
+        }
+        let (number, steps) = (newest.number(), newest.steps());
+        let kept = block(view, number)?.map_or(0, |here| steps.common(Steps::of(&here)));
+        let kept = kept.min(gone_blocks.last().map_or(0, |(_, seen)| *seen));
+        let common = match kept.checked_sub(1) {
+            Some(last) => steps.place(last),
+            None => Steps::of(&*expect_block(view, number.saturating_sub(1))?).last(),
+        };
+        Ok(Self { gone: gone_blocks, kept, common })
+    }
+}
+
+fn gone(view: &View) -> Result<FeedError, StateError> {
+    let hash: B256 = view.block_hash(0)?.unwrap_or_default();
+    Ok(FeedError::CursorGone { oldest: Place { number: 0, index: 0, hash } })
+}
+
+/// Where the way back ends.
+#[derive(Clone, Copy)]
+struct Turn {
+    place: Place,
+    /// Whether it was told, and still holds, that the block of this place is sealed.
+    sealed: bool,
+}
+
+struct Walk<'a> {
+    view: &'a View,
+    sink: Sink<'a>,
+    stopped: bool,
+}
+
+impl Walk<'_> {
+    fn tell(&mut self, change: Change, place: Place) {
+        self.stopped |= (self.sink)(change, place).is_break();
+    }
+
+    fn back(&mut self, branch: &Branch) -> Result<Turn, FeedError> {
+        let mut turn = Turn { place: branch.common, sealed: false };
+        for (at, (block, seen)) in branch.gone.iter().enumerate() {
+            let (steps, next) = (block.steps(), branch.gone.get(at + 1));
+            let kept = if next.is_none() { branch.kept } else { 0 };
+            for index in (kept..*seen).rev() {
+                turn.place = match (index.checked_sub(1), next) {
+                    (Some(before), _) => steps.place(before),
+                    (None, Some((parent, _))) => parent.steps().last(),
+                    (None, None) => branch.common,
+                };
+                self.tell(Change::Removed(steps.stepped(index)), turn.place);
+                match (index, next) {
+                    (0, Some((parent, _))) => {
+                        self.tell(Change::Unsealed(parent.block().clone()), turn.place);
+                    }
+                    (0, None) => turn.sealed = self.leave_sealed(turn.place)?,
+                    _ => {}
+                }
+                if self.stopped {
+                    return Ok(turn);
+                }
+            }
+        }
+        Ok(turn)
+    }
+
+    /// At the last step of a block that stays sealed. Whoever goes on from this place later is told so again.
+    fn leave_sealed(&mut self, place: Place) -> Result<bool, FeedError> {
+        if self.stopped && place != self.view.place() {
+            let parent = expect_block(self.view, place.number)?;
+            self.tell(Change::Unsealed(parent.block.clone()), place);
+        }
+        Ok(!self.stopped)
+    }
+
+    fn forward(&mut self, from: Turn) -> Result<Place, FeedError> {
+        let (mut place, mut told, end) = (from.place, from.sealed, self.view.place());
+        if place == end {
+            return Ok(place);
+        }
+        let mut here = expect_block(self.view, place.number)?;
+        while place != end {
+            let next = usize::try_from(place.index).unwrap_or(usize::MAX).saturating_add(1);
+            let index = if next < Steps::of(&here).count() {
+                next
+            } else {
+                if !told {
+                    self.tell(Change::Sealed(here.block.clone()), place);
+                }
+                here = expect_block(self.view, place.number + 1)?;
+                0
+            };
+            told = false;
+            let steps = Steps::of(&here);
+            place = steps.place(index);
+            self.tell(Change::Step(steps.stepped(index)), place);
+            if self.stopped {
+                break;
+            }
+        }
+        Ok(place)
+    }
+}

@@ -1,0 +1,100 @@
+//! What the feed tells.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use foreseal_types::Block;
+use imbl::Vector;
+
+use super::Place;
+use crate::{Executed, Step};
+
+/// A step of a block.
+#[derive(Clone, Debug)]
+pub struct Stepped {
+    /// The block as of this step: its header and hash, and the transactions and receipts so far.
+    pub block: Block,
+    pub index: u64,
+    /// Index of the first transaction that this step added.
+    pub first: usize,
+    /// Hash of the step before; of the parent block at index 0.
+    pub previous: B256,
+}
+
+/// One change of the list that the feed tells: the steps of all blocks in order, and behind the last step of each block
+/// that another one follows, that it is sealed.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// The step that comes next. Genesis and imported blocks are one step with index 0.
+    Step(Stepped),
+    /// The block whose last step came before is sealed. The first step of the next block follows.
+    Sealed(Block),
+    /// The newest step is no longer on the chain.
+    Removed(Stepped),
+    /// The block before the one whose first step was just removed is not sealed any more.
+    Unsealed(Block),
+}
+
+/// The steps of a block, sealed, being built or undone. A block without a table of steps is one step.
+#[derive(Clone, Copy)]
+pub(crate) struct Steps<'b> {
+    block: &'b Block,
+    table: &'b Vector<Arc<Step>>,
+}
+
+impl<'b> Steps<'b> {
+    pub fn new(block: &'b Block, table: &'b Vector<Arc<Step>>) -> Self {
+        Self { block, table }
+    }
+
+    pub fn of(executed: &'b Executed) -> Self {
+        Self::new(&executed.block, &executed.steps)
+    }
+
+    /// How many there are; at least one.
+    pub fn count(self) -> usize {
+        self.table.len().max(1)
+    }
+
+    /// Hash of the block as of step number `index`.
+    pub fn hash(self, index: usize) -> Option<B256> {
+        match self.table.get(index) {
+            Some(step) => Some(step.hash),
+            None => (index == 0).then_some(self.block.hash),
+        }
+    }
+
+    /// The place of step number `index`, which must be there.
+    pub fn place(self, index: usize) -> Place {
+        let hash = self.hash(index).unwrap_or(self.block.hash);
+        Place { number: self.block.header.number, index: index as u64, hash }
+    }
+
+    /// The place of the last step.
+    pub fn last(self) -> Place {
+        self.place(self.count() - 1)
+    }
+
+    /// Whether a step of this block is at `place`.
+    pub fn holds(self, place: Place) -> bool {
+        let index = usize::try_from(place.index).ok();
+        place.number == self.block.header.number && index.and_then(|at| self.hash(at)) == Some(place.hash)
+    }
+
+    /// How many of the first steps are those of `other`.
+    pub fn common(self, other: Self) -> usize {
+        let count = self.count().min(other.count());
+        (0..count).take_while(|index| self.hash(*index) == other.hash(*index)).count()
+    }
+
+    /// Step number `index`, which must be there.
+    pub fn stepped(self, index: usize) -> Stepped {
+        let before = index.checked_sub(1).and_then(|before| self.table.get(before));
+        Stepped {
+            block: self.table.get(index).map_or_else(|| self.block.clone(), |step| step.block(self.block)),
+            index: index as u64,
+            first: before.map_or(0, |before| before.transactions),
+            previous: before.map_or(self.block.header.parent_hash, |before| before.hash),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The feed against a naive model: a client that applies what it is told has the chain, whatever happens to it.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::ControlFlow,
+    time::Duration,
+};
+
+use alloy_primitives::B256;
+use foreseal_node::{Change, Executed, FeedError, Place, Stepped, View, What, changes};
+use foreseal_types::Block;
+use proptest::prelude::*;
+use support::mix::{Act, Run, act};
+
+/// One entry of the list that the feed tells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Item {
+    /// With the step's own transactions.
+    Step(Place, Vec<B256>),
+    Sealed(u64, B256),
+}
+
+/// What each step of a block is.
+fn steps(executed: &Executed) -> Vec<Item> {
+    let block = &executed.block;
+    let hashes: Vec<B256> = block.transactions.iter().map(|one| one.hash()).collect();
+    let number = executed.number();
+    let mut first = 0;
+    let mut items = Vec::new();
+    for (index, step) in (0..).zip(&executed.steps) {
+        let own = hashes[first..step.transactions].to_vec();
+        items.push(Item::Step(Place { number, index, hash: step.hash }, own));
+        first = step.transactions;
+    }
+    if items.is_empty() {
+        items.push(Item::Step(Place { number, index: 0, hash: block.hash }, hashes));
+    }
+    items
+}
+
+/// The list as the view itself shows it.
+fn shown(view: &View) -> Vec<Item> {
+    let mut list = Vec::new();
+    for number in 0..=view.latest().number() {
+        let sealed = view.sealed(number).unwrap().unwrap();
+        list.extend(steps(&sealed));
+        list.push(Item::Sealed(number, sealed.block.hash));
+    }
+    list.extend(steps(view.pending()));
+    list
+}
+
+fn place(item: &Item) -> Place {
+    match item {
+        Item::Step(place, _) => *place,
+        Item::Sealed(..) => unreachable!("a list ends with a step"),
+    }
+}
+
+/// The step as an item, after a look at all that it carries.
+fn item(step: &Stepped) -> Item {
+    let Stepped { block, index, first, previous } = step;
+    assert_eq!(block.hash, block.header.hash_slow());
+    assert_eq!(block.transactions.len(), block.receipts.len());
+    assert_eq!(block.receipts.last().map_or(0, |last| last.cumulative_gas_used), block.header.gas_used);
+    if *index == 0 {
+        assert_eq!((*first, *previous), (0, block.header.parent_hash));
+    }
+    let own = block.transactions.iter().skip(*first).map(|one| one.hash()).collect();
+    Item::Step(Place { number: block.header.number, index: *index, hash: block.hash }, own)
+}
+
+fn sealed(block: &Block) -> Item {
+    Item::Sealed(block.header.number, block.hash)
+}
+
+/// A client that follows.
+#[derive(Clone, Debug)]
+struct Client {
+    list: Vec<Item>,
+    place: Place,
+    /// Steps that it was told are undone.
+    removed: Vec<Place>,
+}
+
+impl Client {
+    fn new(list: Vec<Item>) -> Self {
+        Self { place: place(list.last().unwrap()), list, removed: Vec::new() }
+    }
+
+    fn apply(&mut self, change: &Change, after: Place) {
+        match change {
+            Change::Step(step) => {
+                let previous = self.list.iter().rev().find_map(|item| match item {
+                    Item::Step(place, _) => Some(place.hash),
+                    Item::Sealed(..) => None,
+                });
+                assert_eq!(previous, Some(step.previous), "a step names the one before");
+                self.list.push(item(step));
+            }
+            Change::Sealed(block) => self.list.push(sealed(block)),
+            Change::Removed(step) => {
+                let item = item(step);
+                assert_eq!(self.list.pop().as_ref(), Some(&item), "the newest step is undone");
+                self.removed.push(place(&item));
+            }
+            Change::Unsealed(block) => assert_eq!(self.list.pop(), Some(sealed(block))),
+        }
+        self.place = after;
+    }
+
+    /// Reads on to the end of the view, at most `page` changes at a time. How many changes of steps that were.
+    fn follow(&mut self, view: &View, page: usize) -> Result<usize, FeedError> {
+        let mut count = 0;
+        loop {
+            let (mut read, from) = (0, self.place);
+            let reached = changes(view, from, &mut |change, after| {
+                self.apply(&change, after);
+                read += usize::from(matches!(change, Change::Step(_) | Change::Removed(_)));
+                if read < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            assert_eq!(reached, self.place);
+            count += read;
+            if read == 0 {
+                assert_eq!(reached, view.place());
+                return Ok(count);
+            }
+        }
+    }
+}
+
+/// How many items the lists begin with alike.
+fn common(one: &[Item], other: &[Item]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// What a test remembers: a client for every place that was ever shown, as it was then.
+#[derive(Default)]
+struct Seen {
+    clients: Vec<Client>,
+    /// The lists that led to a place, by the place. State that is written at will makes several.
+    ways: HashMap<Place, Vec<Item>>,
+    ambiguous: HashSet<Place>,
+}
+
+impl Seen {
+    fn note(&mut self, view: &View) {
+        let list = shown(view);
+        assert_eq!(place(list.last().unwrap()), view.place());
+        for end in 1..=list.len() {
+            let Item::Step(place, _) = list[end - 1] else { continue };
+            let way = self.ways.entry(place).or_insert_with(|| {
+                self.clients.push(Client::new(list[..end].to_vec()));
+                list[..end].to_vec()
+            });
+            if way[..] != list[..end] {
+                self.ambiguous.insert(place);
+            }
+        }
+    }
+
+    /// Whether what `client` has and `list` has not came about in one way only.
+    fn is_plain(&self, client: &Client, list: &[Item]) -> bool {
+        let ambiguous = |item: &Item| matches!(item, Item::Step(place, _) if self.ambiguous.contains(place));
+        !client.list[common(&client.list, list)..].iter().any(ambiguous)
+    }
+
+    /// Every place leads to the view, in pages of any size.
+    fn check(&self, view: &View, restarted: bool) {
+        let list = shown(view);
+        for client in self.clients.iter().filter(|client| self.is_plain(client, &list)) {
+            let mut whole = client.clone();
+            let count = match whole.follow(view, usize::MAX) {
+                Ok(count) => count,
+                Err(FeedError::CursorGone { oldest }) if restarted => {
+                    assert_eq!((oldest.number, oldest.index), (0, 0));
+                    assert!(
+                        !list
+                            .iter()
+                            .any(|item| matches!(item, Item::Step(place, _) if *place == client.place))
+                    );
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(whole.list, list);
+            let kept = common(&client.list, &list);
+            let steps = |items: &[Item]| items.iter().filter(|item| matches!(item, Item::Step(..))).count();
+            assert_eq!(whole.removed.len(), steps(&client.list[kept..]), "nothing more than had to be");
+            assert_eq!(count, whole.removed.len() + steps(&list[kept..]));
+            for page in [1, 2, 7] {
+                let mut paged = client.clone();
+                assert_eq!(paged.follow(view, page).unwrap(), count);
+                assert_eq!((&paged.list, &paged.removed), (&whole.list, &whole.removed));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn who_applies_the_changes_has_the_chain(small: bool, acts in prop::collection::vec(act(), 1..40)) {
+        let datadir = tempfile::tempdir().unwrap();
+        let mut run = Run::new(datadir.path(), small);
+        let (mut seen, mut restarted) = (Seen::default(), false);
+        let mut live = Client::new(shown(&run.bench().view()));
+        for act in &acts {
+            run.act(act);
+            restarted |= matches!(act, Act::Restart);
+            let entries = run.bench().node.feed().take(Duration::ZERO);
+            for entry in entries {
+                let What::View(view) = entry.what else { continue };
+                let list = shown(&view);
+                seen.note(&view);
+                if seen.is_plain(&live, &list) {
+                    live.follow(&view, usize::MAX).unwrap();
+                    prop_assert_eq!(&live.list, &list);
+                } else {
+                    live = Client::new(list);
+                }
+            }
+            let view = run.bench().view();
+            prop_assert_eq!(live.place, view.place());
+        }
+        seen.check(&run.bench().view(), restarted);
+    }
+}

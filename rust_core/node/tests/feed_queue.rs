@@ -1,0 +1,162 @@
+//! What waits in the feed for the one who takes, and what does not.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
+
+use foreseal_node::{Change, Clock, Entry, Place, Sequencer, View, What, changes};
+use foreseal_testkit::{Kinds, Workload};
+use support::{Bench, balance, start};
+
+fn take(bench: &Bench) -> Vec<Entry> {
+    bench.node.feed().take(Duration::ZERO)
+}
+
+/// Which kinds of entries there are, in order.
+fn kinds(entries: &[Entry]) -> String {
+    let kind = |entry: &Entry| match entry.what {
+        What::View(_) => 'v',
+        What::Tick => 't',
+        What::Arrivals => 'a',
+    };
+    assert!(entries.is_sorted_by(|one, next| one.sequence < next.sequence));
+    entries.iter().map(kind).collect()
+}
+
+fn views(entries: &[Entry]) -> Vec<&Arc<View>> {
+    let view = |entry: &'_ Entry| matches!(entry.what, What::View(_));
+    let views = entries.iter().filter(|entry| view(entry));
+    views.filter_map(|entry| if let What::View(view) = &entry.what { Some(view) } else { None }).collect()
+}
+
+/// What was removed and what was added on the way through `views`, from `place` on.
+fn follow(views: &[&Arc<View>], mut place: Place) -> (usize, usize, Place) {
+    let (mut removed, mut added) = (0, 0);
+    for view in views {
+        place = changes(view, place, &mut |change, _| {
+            match change {
+                Change::Removed(_) => removed += 1,
+                Change::Step(_) => added += 1,
+                Change::Sealed(_) | Change::Unsealed(_) => {}
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    }
+    (removed, added, place)
+}
+
+#[test]
+fn only_the_newest_view_waits_while_nobody_takes() {
+    let (_datadir, _wallets, mut bench) = start();
+    bench.node.feed().want_arrivals(true);
+    for _ in 0..30 {
+        bench.tick();
+    }
+    let (sequence, newest) = bench.node.feed().newest().unwrap();
+    let taken = take(&bench);
+    assert_eq!((kinds(&taken).as_str(), taken[0].sequence), ("v", sequence));
+    assert!(Arc::ptr_eq(views(&taken)[0], &newest));
+    assert!(Arc::ptr_eq(&newest, &bench.view()));
+    assert_eq!(kinds(&take(&bench)), "");
+}
+
+#[test]
+fn entries_come_in_order_and_what_repeats_itself_is_one() {
+    let (_datadir, wallets, mut bench) = start();
+    let mut workload = Workload::new(wallets, Kinds::Transfers, 1);
+    take(&bench);
+    bench.node.submit(&workload.next_transaction()).unwrap();
+    assert_eq!(kinds(&take(&bench)), "", "nobody wants arrivals");
+    bench.node.feed().want_arrivals(true);
+    bench.tick();
+    bench.tick();
+    bench.tick();
+    bench.node.submit(&workload.next_transaction()).unwrap();
+    let (before, _) = bench.node.feed().newest().unwrap();
+    bench.node.submit(&workload.next_transaction()).unwrap();
+    let raw = workload.next_transaction();
+    bench.node.submit_runnable(bench.node.decode(&raw).unwrap()).unwrap();
+    bench.tick();
+    let (after, newest) = bench.node.feed().newest().unwrap();
+    let taken = take(&bench);
+    assert_eq!(kinds(&taken), "vtavt");
+    assert!(taken[2].sequence > before, "who began to listen in between is told of what came after");
+    assert_eq!(taken[4].sequence, after);
+    assert!(Arc::ptr_eq(views(&taken)[1], &newest));
+
+    // What returns to the pool enters it.
+    bench.node.control(|writer| writer.unwind(0)).unwrap();
+    assert!(kinds(&take(&bench)).starts_with("av"));
+    bench.node.feed().want_arrivals(false);
+    bench.node.submit(&workload.next_transaction()).unwrap();
+    assert_eq!(kinds(&take(&bench)), "");
+}
+
+#[test]
+fn a_view_without_a_tick_is_an_entry_too() {
+    let (_datadir, _wallets, bench) = start();
+    take(&bench);
+    bench.node.control(|writer| writer.write(&balance(1))).unwrap();
+    bench.node.control(|writer| writer.mine(2, None)).unwrap();
+    assert_eq!(kinds(&take(&bench)), "vvv");
+}
+
+/// However far behind, nothing that was undone goes unseen, as long as there were not too many ways back.
+#[test]
+fn a_taker_far_behind_gets_fewer_views_and_no_fewer_changes() {
+    let (_datadir, _wallets, mut bench) = start();
+    let base = views(&take(&bench))[0].place();
+    for round in 0..20 {
+        let snapshot = bench.node.control(Sequencer::snapshot).unwrap();
+        for wei in 1..50 {
+            bench.node.control(|writer| writer.write(&balance(100 * round + wei))).unwrap();
+            bench.producer.tick(bench.clock.now(), &mut || true).unwrap();
+        }
+        assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
+    }
+    let taken = take(&bench);
+    let views = views(&taken);
+    assert_eq!(views.len(), 256);
+    assert!(taken.len() <= 2 * 256, "{}", taken.len());
+    assert_eq!(follow(&views, base), (20 * 49, 20 * 49, base));
+}
+
+/// With more ways back than views may wait, the oldest go: the reader goes from where it is to what it finds.
+#[test]
+fn beyond_the_bound_what_was_undone_meanwhile_goes_unseen() {
+    let (_datadir, _wallets, bench) = start();
+    let base = views(&take(&bench))[0].place();
+    let snapshot = || bench.node.control(Sequencer::snapshot).unwrap();
+    let mut last = snapshot();
+    for wei in 1..400 {
+        bench.node.control(|writer| writer.write(&balance(wei))).unwrap();
+        assert!(bench.node.control(|writer| writer.revert(last)).unwrap());
+        last = snapshot();
+    }
+    let taken = take(&bench);
+    let views = views(&taken);
+    assert_eq!(views.len(), 256);
+    let (removed, added, place) = follow(&views, base);
+    // The newest of them leads to the step that all go back to.
+    assert_eq!((removed, added, place), (255, 255, base));
+}
+
+#[test]
+fn a_wait_ends_when_somebody_wakes_it() {
+    let (_datadir, _wallets, bench) = start();
+    take(&bench);
+    bench.node.feed().wake();
+    let hour = Duration::from_hours(1);
+    assert_eq!(kinds(&bench.node.feed().take(hour)), "", "woken before it began to wait");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| bench.node.feed().take(hour));
+        bench.node.feed().wake();
+        assert_eq!(kinds(&waiting.join().unwrap()), "");
+        let waiting = scope.spawn(|| bench.node.feed().take(hour));
+        bench.node.control(|writer| writer.mine(1, None)).unwrap();
+        assert_eq!(kinds(&waiting.join().unwrap()), "v");
+    });
+}
