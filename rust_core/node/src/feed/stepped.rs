@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::B256;
-use foreseal_types::Block;
+use foreseal_types::{Block, StepSignature};
 use imbl::Vector;
 
 use super::Place;
@@ -19,6 +19,10 @@ pub struct Stepped {
     pub first: usize,
     /// Hash of the step before; of the parent block at index 0.
     pub previous: B256,
+    /// When it was made: see [`Flashblock::time`](foreseal_types::Flashblock::time).
+    pub time: u64,
+    /// The sequencer's signature; `None` if nobody signed it.
+    pub signature: Option<StepSignature>,
 }
 
 /// One change of the list that the feed tells: the steps of all blocks in order, and behind the last step of each block
@@ -90,11 +94,14 @@ impl<'b> Steps<'b> {
     /// Step number `index`, which must be there.
     pub fn stepped(self, index: usize) -> Stepped {
         let before = index.checked_sub(1).and_then(|before| self.table.get(before));
+        let step = self.table.get(index);
         Stepped {
-            block: self.table.get(index).map_or_else(|| self.block.clone(), |step| step.block(self.block)),
+            block: step.map_or_else(|| self.block.clone(), |step| step.block(self.block)),
             index: index as u64,
             first: before.map_or(0, |before| before.transactions),
             previous: before.map_or(self.block.header.parent_hash, |before| before.hash),
+            time: step.map_or(0, |step| step.time),
+            signature: step.and_then(|step| step.signature),
         }
     }
 }
