@@ -1,0 +1,70 @@
+"""A client of a Foreseal node: typed calls, and a feed of steps that survives lost connections and restarts.
+
+    with Client("ws://127.0.0.1:8545") as client:
+        receipt = client.send_raw_transaction_sync(raw)
+        for event in client.feed(saved):
+            ...
+
+`AsyncClient` is the same to be awaited. Both speak HTTP and WebSocket, and to a chain in this process. Calls over a URL
+need `pip install 'foreseal[client]'`.
+"""
+
+from foreseal.client import calls
+from foreseal.client.backoff import Backoff
+from foreseal.client.blocks import Block, Header, Withdrawal
+from foreseal.client.client import AsyncClient, AsyncEventIterator, Client, EventIterator
+from foreseal.client.errors import (
+    ClientError,
+    ConnectionLost,
+    CursorGone,
+    FeedBroken,
+    FeedError,
+    NotUnderstood,
+    RpcError,
+    TimedOut,
+)
+from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
+from foreseal.client.options import Options
+from foreseal.client.pages import LogPage
+from foreseal.client.place import Place
+from foreseal.client.requests import Position, Request
+from foreseal.client.status import PoolStatus, Status
+from foreseal.client.transactions import AccessListItem, Authorization, Log, Receipt, Transaction, TransactionStatus
+
+__all__ = [
+    "AccessListItem",
+    "AsyncClient",
+    "AsyncEventIterator",
+    "Authorization",
+    "Backoff",
+    "Block",
+    "Client",
+    "ClientError",
+    "ConnectionLost",
+    "CursorGone",
+    "Event",
+    "EventIterator",
+    "FeedBroken",
+    "FeedError",
+    "Flashblock",
+    "FlashblockPage",
+    "Header",
+    "Log",
+    "LogPage",
+    "NotUnderstood",
+    "Options",
+    "Place",
+    "PoolStatus",
+    "Position",
+    "Receipt",
+    "Request",
+    "RpcError",
+    "Status",
+    "StepAdded",
+    "StepRemoved",
+    "TimedOut",
+    "Transaction",
+    "TransactionStatus",
+    "Withdrawal",
+    "calls",
+]

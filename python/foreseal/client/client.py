@@ -1,0 +1,218 @@
+"""The two clients: one blocks, one is awaited; what they can be asked is in `methods`."""
+
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from foreseal.client.feed import Feed
+from foreseal.client.flashblocks import Event
+from foreseal.client.flow import Flow, run, run_async
+from foreseal.client.inprocess import AsyncChainTransport, ChainTransport, InProcess
+from foreseal.client.methods import Methods
+from foreseal.client.options import Options
+from foreseal.client.place import Place
+from foreseal.client.session import Session, Transport
+
+T = TypeVar("T")
+
+# Where an application in this process believes to be: a loopback name, which every node accepts.
+_IN_PROCESS = "http://localhost/"
+
+
+class EventIterator:
+    """The events of a feed for a `for` loop; see `Client.feed`."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    @property
+    def place(self) -> Place | None:
+        """Of the last event: the cursor to go on from. None before the first, if no cursor was given."""
+        return self._feed.place
+
+    @property
+    def connections(self) -> int:
+        """Connections that it has had."""
+        return self._feed.connections
+
+    @property
+    def lags(self) -> int:
+        """How often the node left out steps because they were not read fast enough; they were read again."""
+        return self._feed.lags
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        event = run(self._feed.next())
+        if event is None:
+            raise StopIteration
+        return event
+
+    def connect(self) -> None:
+        """Find the place to begin at now, and connect, where that would wait for the first event otherwise."""
+        run(self._feed.connect())
+
+    def close(self) -> None:
+        """Close its connection."""
+        run(self._feed.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncEventIterator:
+    """The events of a feed for an `async for` loop; see `AsyncClient.feed`."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    place = EventIterator.place
+    connections = EventIterator.connections
+    lags = EventIterator.lags
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await run_async(self._feed.next())
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+    async def connect(self) -> None:
+        """Find the place to begin at now, and connect, where that would wait for the first event otherwise."""
+        await run_async(self._feed.connect())
+
+    async def close(self) -> None:
+        """Close its connection."""
+        await run_async(self._feed.close())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class Client(Methods):
+    """A node to be asked from any thread.
+
+    `target` is a URL (http, https, ws or wss) or a `foreseal.testing.Chain`. Close it at the end, or use it as a
+    context manager.
+    """
+
+    def __init__(self, target: Any, options: Options | None = None) -> None:
+        """Nothing is connected before the first call. Raises ValueError and TypeError for what is no target."""
+        told = options or Options()
+        self.session = Session(_transport(target, told), told)
+
+    def _run(self, flow: Flow[T]) -> T:
+        return run(flow)
+
+    def feed(self, cursor: Place | None = None, *, follow: bool = True) -> EventIterator:
+        """All steps after `cursor`, or after the newest one: each once and in order, undone ones as `StepRemoved`.
+
+        It goes on over lost connections and restarts of the node. Over WebSocket steps are pushed, otherwise polled.
+        Without `follow` it ends where there is nothing more. Iterating raises `CursorGone`, `FeedBroken` and what calls
+        raise, and may be gone on with after any of them.
+        """
+        return EventIterator(Feed(self.session, cursor, follow=follow))
+
+    def close(self) -> None:
+        """Close all connections, those of feeds as well."""
+        self.session.transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncClient(Methods):
+    """A node to be asked under asyncio, from one event loop.
+
+    `target` is a URL (http, https, ws or wss), an ASGI application in this process (`foreseal.server.App`, which was
+    started), or a `foreseal.testing.Chain`. Close it at the end, or use it as a context manager.
+    """
+
+    def __init__(self, target: Any, options: Options | None = None) -> None:
+        """Nothing is connected before the first call. Raises ValueError and TypeError for what is no target."""
+        told = options or Options()
+        self.session = Session(_async_transport(target, told), told)
+
+    async def _run(self, flow: Flow[T]) -> T:
+        return await run_async(flow)
+
+    def feed(self, cursor: Place | None = None, *, follow: bool = True) -> AsyncEventIterator:
+        """As `Client.feed`. A wait for an event may be cancelled and begun again: no event is lost by it."""
+        return AsyncEventIterator(Feed(self.session, cursor, follow=follow))
+
+    async def close(self) -> None:
+        """Close all connections, those of feeds as well."""
+        await self.session.transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+# Each transport is imported where it is wanted, with the package it needs.
+
+
+def _transport(target: Any, options: Options) -> Transport:
+    match _kind(target):
+        case "http":
+            from foreseal.client.http import HttpTransport
+
+            return HttpTransport(target)
+        case "ws":
+            from foreseal.client.websocket import WebSocketTransport
+
+            return WebSocketTransport(target, options)
+        case "chain":
+            return ChainTransport(target)
+    raise TypeError("target: an application lives on an event loop: use AsyncClient")
+
+
+def _async_transport(target: Any, options: Options) -> Transport:
+    match _kind(target):
+        case "http":
+            from foreseal.client.http import AsyncHttpTransport
+
+            return AsyncHttpTransport(target)
+        case "ws":
+            from foreseal.client.websocket import AsyncWebSocketTransport
+
+            return AsyncWebSocketTransport(target, options)
+        case "chain":
+            return AsyncChainTransport(target)
+    from foreseal.client.http import AsyncHttpTransport
+
+    return AsyncHttpTransport(_IN_PROCESS, target)
+
+
+def _kind(target: Any) -> str:
+    if isinstance(target, str):
+        scheme = target.partition("://")[0].lower()
+        if scheme not in ("http", "https", "ws", "wss"):
+            raise ValueError(f"target: a URL with http, https, ws or wss, not {target!r}")
+        return scheme.removesuffix("s") if scheme != "ws" else scheme
+    if isinstance(target, InProcess):
+        return "chain"
+    if callable(target):
+        return "app"
+    raise TypeError(f"target: a URL, an ASGI application or a chain, not {type(target).__name__}")

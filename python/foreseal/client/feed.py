@@ -1,0 +1,288 @@
+"""The feed of steps, each once and in order, over whatever happens to the connection.
+
+    subscribe from `place` ── steps ──> checked against `place`, handed out, `place` moves on
+        ^                                   │ lagged: subscribe again, on the same connection
+        └── back off, connect <─────────────┘ lost, or silent for too long
+
+The only state is `place`, the step last handed out. The node resumes from it exactly, so nothing is remembered in
+order to be skipped or put together: whatever was on its way when a connection ended is asked for again.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import orjson
+
+from foreseal.client.errors import ConnectionLost, CursorGone, FeedBroken, NotUnderstood, TimedOut
+from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
+from foreseal.client.flow import Flow, perform
+from foreseal.client.pages import flashblocks_request
+from foreseal.client.place import Place
+from foreseal.client.session import Session, is_passing
+from foreseal.client.subscription import Subscription
+from foreseal.errors import RpcError
+
+T = TypeVar("T")
+
+_GONE = -32001
+# Places remembered, so that the one before the first step of a block can be named when that step is undone.
+_REMEMBERED = 4096
+
+
+class Feed:
+    """One reader of the feed."""
+
+    def __init__(self, session: Session, cursor: Place | None = None, *, follow: bool = True) -> None:
+        """`cursor` is the place after which it begins; None: the newest step. Without `follow` it ends there."""
+        self.place = cursor
+        """Of the last event: the cursor to resume from."""
+        self.connections = 0
+        """Connections it has had; over HTTP, how often it found the node again."""
+        self.lags = 0
+        """How often the node left steps out because they were not read fast enough; they were read again."""
+        self.deadline: float | None = None
+        """By the session's clock: `next` raises `TimedOut` after it."""
+        self._session = session
+        self._follow = follow
+        self._streams = session.transport.streams and follow
+        self._subscription: Subscription | None = None
+        self._arrived: deque[Any] = deque()
+        self._places: dict[str, Place] = {}
+        self._failures = 0
+        self._lost_since: float | None = None
+        self._reached = False
+        self._at_end = False
+
+    def next(self) -> Flow[Event | None]:
+        """The next event; None at the end of what there is, unless it follows.
+
+        Raises `FeedError`, `RpcError` and `NotUnderstood`; the client errors `ConnectionLost` and `TimedOut` only
+        where the node was never reached, or for longer than the options' patience. `next` may be called again after
+        any of them: it goes on where it was.
+        """
+        try:
+            while True:
+                if self._arrived:
+                    event = yield from self._guarded(self._take)
+                    if event is not None:
+                        return event
+                elif self._at_end:
+                    return None
+                else:
+                    yield from self._guarded(self._receive if self._streams else self._poll)
+        except _PastDeadline:
+            raise _late() from None
+
+    def _guarded(self, part: Callable[[], Flow[T]]) -> Flow[T | None]:
+        """Run a part. Where the node could not be reached, the connection is let go, and None is the result."""
+        try:
+            return (yield from part())
+        except (ConnectionLost, TimedOut) as error:
+            self.abandon()
+            yield from self._recover(error)
+        except RpcError as error:
+            self.abandon()
+            if error.code == _GONE:
+                raise _gone(error) from error
+            if not is_passing(error):
+                raise
+            self._reached = True
+            yield from self._recover(error)
+        except Exception:
+            self.abandon()
+            raise
+        except BaseException:
+            # A wait that is broken off leaves a subscription as it was; anything else is begun anew.
+            if self._subscription is not None and not self._subscription.active:
+                self.abandon()
+            raise
+        return None
+
+    def connect(self) -> Flow[None]:
+        """Fix the place where it begins, and connect if it follows over a connection. Raises as `next`."""
+        try:
+            while (self._subscription is None) if self._streams else (self.place is None):
+                yield from self._guarded(self._connect if self._streams else self._begin)
+        except _PastDeadline:
+            raise _late() from None
+
+    def close(self) -> Flow[None]:
+        """Unsubscribe and close its connection."""
+        subscription, self._subscription = self._subscription, None
+        self._at_end = True
+        self._arrived.clear()
+        if subscription is not None:
+            with contextlib.suppress(ConnectionLost, TimedOut):
+                yield from perform(subscription.link.close)
+
+    def abandon(self) -> None:
+        """Let go of its connection without waiting."""
+        subscription, self._subscription = self._subscription, None
+        self._arrived.clear()
+        if subscription is not None:
+            subscription.link.abandon()
+
+    def _receive(self) -> Flow[None]:
+        """One message of the subscription."""
+        if self._subscription is None:
+            yield from self._connect()
+        assert self._subscription is not None
+        message = yield from self._subscription.message(self._wait_for(self._session.options.silence))
+        self._heard()
+        if message is None:
+            # Some steps were not sent. They are read from the cursor, and what follows them with them.
+            assert self.place is not None, "it began"
+            self.lags += 1
+            yield from self._subscription.resubscribe(self.place)
+        elif "heartbeat" in message:
+            self._check_heartbeat(message["heartbeat"])
+        else:
+            self._arrived.append(message)
+
+    def _connect(self) -> Flow[None]:
+        place = yield from self._begin()
+        timeout = self._wait_for(self._session.options.timeout)
+        link = yield from perform(self._session.transport.dial, timeout)
+        self._subscription = Subscription(self._session, link)
+        yield from self._subscription.subscribe(place, timeout)
+        self._found()
+
+    def _poll(self) -> Flow[None]:
+        """One page of what there is after the place."""
+        options = self._session.options
+        place = yield from self._begin()
+        self._wait_for(options.timeout)
+        page = yield from self._session.once(flashblocks_request(place, options.page, _raw_page))
+        if self._lost_since is not None or not self.connections:
+            self._found()
+        self._heard()
+        self._arrived.extend(page["flashblocks"])
+        if page["flashblocks"] or not page.get("complete"):
+            return
+        if not self._follow:
+            self._at_end = True
+            return
+        yield from perform(self._session.transport.sleep, self._wait_for(options.poll))
+
+    def _begin(self) -> Flow[Place]:
+        """Fix the place where it begins, so that nothing is missed from here on, whenever the connection stands."""
+        if self.place is None:
+            page = yield from self._session.once(flashblocks_request(None, 1, _raw_page))
+            self.place = _place(page.get("cursor"))
+        return self.place
+
+    def _found(self) -> None:
+        self.connections += 1
+        self._reached = True
+        self._lost_since = None
+
+    def _heard(self) -> None:
+        self._failures = 0
+
+    def _recover(self, error: Exception) -> Flow[None]:
+        """Wait before the next attempt, or raise the error, if that was the last one."""
+        options = self._session.options
+        self._wait_for(0.0)
+        self._failures += 1
+        now = options.clock()
+        if self._lost_since is None:
+            self._lost_since = now
+        if not self._reached and self._failures >= options.attempts:
+            raise error
+        if options.patience is not None and now - self._lost_since >= options.patience:
+            raise error
+        yield from self._session.pause(self._failures)
+
+    def _wait_for(self, seconds: float) -> float:
+        """So long, or until the deadline. Raises `TimedOut` after it."""
+        if self.deadline is None:
+            return seconds
+        left = self.deadline - self._session.options.clock()
+        if left <= 0:
+            raise _PastDeadline
+        return min(seconds, left)
+
+    def _check_heartbeat(self, value: Any) -> None:
+        """A heartbeat names the newest step: if that is another than the last one handed out, some were not sent."""
+        place = _place(value)
+        assert self.place is not None, "it began"
+        if place.hash != self.place.hash:
+            raise FeedBroken(f"the node is at {_named(place)}, but the last step that came is {_named(self.place)}")
+
+    def _take(self) -> Flow[Event]:
+        event = yield from self._accept(self._arrived[0])
+        self._arrived.popleft()
+        return event
+
+    def _accept(self, message: Any) -> Flow[Event]:
+        """The event that a message tells, if it follows the one before."""
+        flashblock = Flashblock.read(message)
+        before = self.place
+        assert before is not None, "it began"
+        event: Event
+        if flashblock.removed:
+            if flashblock.hash != before.hash:
+                raise FeedBroken(f"{_named(flashblock.place)} is undone, but the newest step is {_named(before)}")
+            event = StepRemoved(flashblock, (yield from self._place_before(flashblock)))
+        else:
+            if flashblock.parent != before.hash:
+                raise FeedBroken(f"{_named(flashblock.place)} follows {flashblock.parent}, not {_named(before)}")
+            event = StepAdded(flashblock, flashblock.place)
+        self._remember(before)
+        self.place = event.place
+        return event
+
+    def _place_before(self, flashblock: Flashblock) -> Flow[Place]:
+        """The place to which the removal of a step leads back."""
+        if flashblock.index > 0:
+            return Place(flashblock.number, flashblock.index - 1, flashblock.parent)
+        known = self._places.get(flashblock.parent)
+        if known is not None:
+            return known
+        # The last step of the block before, whose index was never seen here: the node tells it beside this removal.
+        page = yield from self._session.execute(flashblocks_request(flashblock.place, 1, FlashblockPage.read))
+        if page.cursor.hash != flashblock.parent:
+            raise ConnectionLost("the chain changed again meanwhile")
+        return page.cursor
+
+    def _remember(self, place: Place) -> None:
+        self._places[place.hash] = place
+        if len(self._places) > _REMEMBERED:
+            del self._places[next(iter(self._places))]
+
+
+class _PastDeadline(Exception):
+    """The feed's deadline is over."""
+
+
+def _place(value: Any) -> Place:
+    try:
+        return Place.read(value)
+    except ValueError as error:
+        raise NotUnderstood(str(error)) from None
+
+
+def _late() -> TimedOut:
+    return TimedOut("the feed told nothing new within the time given")
+
+
+def _raw_page(value: Any) -> Any:
+    """A page whose steps are read one by one, as they are handed out."""
+    if not isinstance(value, dict) or not isinstance(value.get("flashblocks"), list):
+        raise NotUnderstood("foreseal_getFlashblocks: the result is no page")
+    return value
+
+
+def _gone(error: RpcError) -> CursorGone:
+    try:
+        told = orjson.loads(error.data or b"null")
+        oldest = Place.read(told.get("oldest", told))
+    except (ValueError, AttributeError):
+        oldest = None
+    return CursorGone(error.message, oldest)
+
+
+def _named(place: Place) -> str:
+    return f"step {place.block}.{place.index} ({place.hash})"

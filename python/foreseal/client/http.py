@@ -1,0 +1,102 @@
+"""Calls over HTTP, by httpx."""
+
+import asyncio
+import time
+from typing import Any
+
+from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client.needed import needed
+
+httpx = needed("httpx")
+
+_HEADERS = {"content-type": "application/json"}
+# What a server or the proxy before it answers while it cannot take the call.
+_UNAVAILABLE = frozenset({429, 502, 503, 504})
+_SHOWN = 120
+
+
+class HttpTransport:
+    """Blocking calls to one URL."""
+
+    streams = False
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._client = httpx.Client(headers=_HEADERS)
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        """The body of the answer."""
+        try:
+            return _answer(self._client.post(self._url, content=body, timeout=seconds))
+        except httpx.HTTPError as error:
+            raise _explained(error, seconds) from error
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    def dial(self, seconds: float) -> Any:
+        """Nothing: over HTTP a feed polls."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+class AsyncHttpTransport:
+    """Calls under asyncio to one URL, or to an ASGI application in this process without a socket."""
+
+    streams = False
+
+    def __init__(self, url: str, app: Any = None) -> None:
+        self._url = url
+        carrier = None if app is None else httpx.ASGITransport(app)
+        self._client = httpx.AsyncClient(headers=_HEADERS, transport=carrier)
+
+    async def exchange(self, body: bytes, seconds: float) -> bytes:
+        """The body of the answer."""
+        try:
+            # httpx counts each of its steps; the answer as a whole is what the caller waits for.
+            async with asyncio.timeout(seconds):
+                return _answer(await self._client.post(self._url, content=body, timeout=seconds))
+        except httpx.HTTPError as error:
+            raise _explained(error, seconds) from error
+        except TimeoutError as error:
+            raise _late(seconds) from error
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    async def dial(self, seconds: float) -> Any:
+        """Nothing: over HTTP a feed polls."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+def _answer(response: Any) -> bytes:
+    """The body of a JSON-RPC answer, whatever its status."""
+    body: bytes = response.content
+    if response.headers.get("content-type", "").startswith("application/json"):
+        return body
+    if response.status_code in _UNAVAILABLE:
+        raise ConnectionLost(f"HTTP {response.status_code}: {_text(body)}")
+    raise NotUnderstood(f"HTTP {response.status_code}: {_text(body)}")
+
+
+def _text(body: bytes) -> str:
+    return body[:_SHOWN].decode(errors="replace").strip()
+
+
+def _explained(error: Any, seconds: float) -> Exception:
+    if isinstance(error, httpx.TimeoutException):
+        return _late(seconds)
+    return ConnectionLost(f"{type(error).__name__}: {error}")
+
+
+def _late(seconds: float) -> TimedOut:
+    return TimedOut(f"no answer within {seconds:g} s")

@@ -1,0 +1,79 @@
+"""Calls to a `foreseal.testing.Chain`, without a socket."""
+
+import asyncio
+import time
+from typing import Any, Protocol, runtime_checkable
+
+import orjson
+
+from foreseal.errors import RpcError
+
+
+@runtime_checkable
+class InProcess(Protocol):
+    """A chain in this process."""
+
+    def call(self, method: str, params: bytes) -> bytes:
+        """The result of a call, both as JSON bytes. Raises `RpcError`."""
+
+
+class ChainTransport:
+    """Blocking calls. The chain moves only when it is told to, so a wait sees nothing new."""
+
+    streams = False
+
+    def __init__(self, chain: InProcess) -> None:
+        self._chain = chain
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        """The answer to a request body; there is nothing to wait for."""
+        requests = orjson.loads(body)
+        if isinstance(requests, list):
+            return orjson.dumps([self._answer(each) for each in requests])
+        return orjson.dumps(self._answer(requests))
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = {"jsonrpc": "2.0", "id": request["id"]}
+        try:
+            result = self._chain.call(request["method"], orjson.dumps(request["params"]))
+        except RpcError as error:
+            failure = {"code": error.code, "message": error.message}
+            if error.data is not None:
+                failure["data"] = orjson.Fragment(error.data)
+            return answer | {"error": failure}
+        return answer | {"result": orjson.Fragment(result)}
+
+    def dial(self, seconds: float) -> Any:
+        """Nothing: a feed reads pages."""
+        raise NotImplementedError
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        """Nothing: the chain is its owner's to close."""
+
+
+class AsyncChainTransport:
+    """The same under asyncio."""
+
+    streams = False
+
+    def __init__(self, chain: InProcess) -> None:
+        self._blocking = ChainTransport(chain)
+
+    async def exchange(self, body: bytes, seconds: float) -> bytes:
+        """The answer to a request body; there is nothing to wait for."""
+        return self._blocking.exchange(body, seconds)
+
+    async def dial(self, seconds: float) -> Any:
+        """Nothing: a feed reads pages."""
+        raise NotImplementedError
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    async def close(self) -> None:
+        """Nothing: the chain is its owner's to close."""

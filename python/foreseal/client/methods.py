@@ -1,0 +1,98 @@
+"""The methods that both clients have, each written once.
+
+`Method` makes one of a function that builds a request (`calls`), `Journey` of one that takes several. On a `Client`
+they answer the result, on an `AsyncClient` an awaitable of it.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from foreseal.client import calls, pages, waiting
+from foreseal.client.flow import Flow
+from foreseal.client.requests import Request
+from foreseal.client.session import Session
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Blocking(Protocol):
+    """A client whose calls block."""
+
+    def _run(self, flow: Flow[T]) -> T: ...
+
+
+class Awaiting(Protocol):
+    """A client whose calls are awaited."""
+
+    async def _run(self, flow: Flow[T]) -> T: ...
+
+
+class Method(Generic[P, T]):
+    """A method that is one request."""
+
+    def __init__(self, build: Callable[P, Request[T]]) -> None:
+        self._build = build
+        self.__doc__ = build.__doc__
+
+    @overload
+    def __get__(self, client: Blocking, owner: Any = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: Awaiting, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, client: None, owner: Any = None) -> "Method[P, T]": ...
+    def __get__(self, client: Any, owner: Any = None) -> Any:
+        if client is None:
+            return self
+        # Looked up in the class, where it stays: nothing is made for each instance but this function.
+        return lambda *args, **kwargs: client._run(client.session.execute(self._build(*args, **kwargs)))
+
+
+class Journey(Generic[P, T]):
+    """A method that takes several requests."""
+
+    def __init__(self, start: Callable[Concatenate[Session, P], Flow[T]]) -> None:
+        self._start = start
+        self.__doc__ = start.__doc__
+
+    @overload
+    def __get__(self, client: Blocking, owner: Any = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: Awaiting, owner: Any = None) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, client: None, owner: Any = None) -> "Journey[P, T]": ...
+    def __get__(self, client: Any, owner: Any = None) -> Any:
+        if client is None:
+            return self
+        return lambda *args, **kwargs: client._run(self._start(client.session, *args, **kwargs))
+
+
+class Methods:
+    """What a node can be asked. Every method raises `RpcError` and `ClientError`."""
+
+    request = Method(calls.request)
+    chain_id = Method(calls.chain_id)
+    block_number = Method(calls.block_number)
+    status = Method(calls.status)
+    get_block = Method(calls.get_block)
+    get_block_receipts = Method(calls.get_block_receipts)
+    get_transaction = Method(calls.get_transaction)
+    get_receipt = Method(calls.get_receipt)
+    transaction_status = Method(calls.transaction_status)
+    get_balance = Method(calls.get_balance)
+    get_transaction_count = Method(calls.get_transaction_count)
+    get_code = Method(calls.get_code)
+    get_storage_at = Method(calls.get_storage_at)
+    call = Method(calls.call)
+    estimate_gas = Method(calls.estimate_gas)
+    gas_price = Method(calls.gas_price)
+    max_priority_fee_per_gas = Method(calls.max_priority_fee_per_gas)
+    blob_base_fee = Method(calls.blob_base_fee)
+    send_raw_transaction = Method(calls.send_raw_transaction)
+    send_raw_transaction_sync = Method(calls.send_raw_transaction_sync)
+    get_flashblocks = Method(calls.get_flashblocks)
+    get_logs_page = Method(calls.get_logs_page)
+
+    batch = Journey(Session.batch)
+    get_logs = Journey(pages.get_logs)
+    wait_for_receipt = Journey(waiting.wait_for_receipt)

@@ -1,0 +1,15 @@
+"""Packages that only the client needs."""
+
+import importlib
+from types import ModuleType
+
+
+def needed(name: str) -> ModuleType:
+    """Import a package. Raises ImportError, which says what to install."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        package = name.partition(".")[0]
+        raise ImportError(
+            f"foreseal.client needs the package {package}: pip install 'foreseal[client]'", name=name
+        ) from error

@@ -1,0 +1,101 @@
+"""Requests for what comes page by page: steps and logs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from foreseal.client.flow import Flow
+from foreseal.client.place import Place
+from foreseal.client.requests import BlockId, Hex, Request, block_hash, block_id, data
+from foreseal.client.session import Session
+from foreseal.client.shapes import Shape
+from foreseal.client.transactions import Log
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage(Shape):
+    """Logs after a cursor; those with `removed` left the chain, the last one first."""
+
+    logs: tuple[Log, ...]
+    cursor: str | None
+    """Of the next page; None at the end, which only a range up to a number has."""
+
+
+def flashblocks_request(cursor: Place | None, limit: int, read: Callable[[Any], T]) -> Request[T]:
+    """What comes after the cursor; None: nothing yet, and the cursor of the newest step."""
+    place = None if cursor is None else cursor.to_json()
+    return Request("foreseal_getFlashblocks", (place, hex(limit)), read)
+
+
+def log_filter(
+    from_block: BlockId | None,
+    to_block: BlockId | None,
+    address: Hex | Sequence[Hex] | None,
+    topics: Sequence[Hex | Sequence[Hex] | None] | None,
+    block: BlockId | None,
+) -> dict[str, Any]:
+    """A filter object. Raises TypeError and ValueError."""
+    fields: dict[str, Any] = {}
+    if block is not None:
+        fields["blockHash"] = block_hash(block)
+        if fields["blockHash"] is None:
+            raise ValueError("block: the hash or the place of a block or step; a range has from_block and to_block")
+    if from_block is not None:
+        fields["fromBlock"] = block_id(from_block)
+    if to_block is not None:
+        fields["toBlock"] = block_id(to_block)
+    if address is not None:
+        fields["address"] = _one_or_more(address)
+    if topics is not None:
+        fields["topics"] = [None if each is None else _one_or_more(each) for each in topics]
+    return fields
+
+
+def _one_or_more(value: Hex | Sequence[Hex]) -> Any:
+    return data(value) if isinstance(value, str | bytes | bytearray) else [data(each) for each in value]
+
+
+def logs_request(fields: dict[str, Any], cursor: str | None, limit: int | None) -> Request[LogPage]:
+    """A page of the logs that a filter finds."""
+    params: dict[str, Any] = {"filter": fields}
+    if cursor is not None:
+        params["cursor"] = cursor
+    if limit is not None:
+        params["limit"] = hex(limit)
+    return Request("foreseal_getLogs", (params,), LogPage.read)
+
+
+def get_logs(
+    session: Session,
+    from_block: BlockId | None = None,
+    to_block: BlockId | None = None,
+    address: Hex | Sequence[Hex] | None = None,
+    topics: Sequence[Hex | Sequence[Hex] | None] | None = None,
+    *,
+    block: BlockId | None = None,
+    page: int | None = None,
+) -> Flow[list[Log]]:
+    """All logs of a range, or of a `block` by hash or place, read in pages of `page` logs.
+
+    What leaves the chain meanwhile is taken off the list again.
+    """
+    fields = log_filter(from_block, to_block, address, topics, block)
+    found: list[Log] = []
+    cursor: str | None = None
+    while True:
+        answer = yield from session.execute(logs_request(fields, cursor, page))
+        for log in answer.logs:
+            if not log.removed:
+                found.append(log)
+            elif found:
+                found.pop()
+        cursor = answer.cursor
+        # A page may be empty and not the last one, unless the range has no end to reach.
+        if cursor is None or (not answer.logs and not _ends(fields)):
+            return found
+
+
+def _ends(fields: dict[str, Any]) -> bool:
+    return "blockHash" in fields or str(fields.get("toBlock", "")).startswith("0x")

@@ -1,0 +1,27 @@
+"""Where a step is."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step by block number, index and hash: the cursor to resume a feed from."""
+
+    block: int
+    index: int
+    hash: str
+
+    def to_json(self) -> dict[str, str]:
+        """As it is saved and sent; `Place.read` reads it back."""
+        return {"block": hex(self.block), "index": hex(self.index), "hash": self.hash}
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """A place from what `to_json` made. Raises ValueError."""
+        try:
+            return cls(int(value["block"], 16), int(value["index"], 16), str(value["hash"]))
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"no place of a step: {repr(value)[:_SHOWN]}") from None

@@ -1,0 +1,210 @@
+"""Executes requests over a transport: ids, batches, time-outs, and what may be tried again."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import orjson
+
+from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client.flow import Flow, perform
+from foreseal.client.options import Options
+from foreseal.client.requests import Request
+from foreseal.errors import RpcError
+
+T = TypeVar("T")
+
+# Errors by which a node says that it did nothing, and will do it later.
+_STARTING, _LIMIT = -32002, -32005
+_SHOWN = 120
+
+
+class Transport(Protocol):
+    """What carries calls; under asyncio its methods are coroutine functions of the same names.
+
+    They raise `ConnectionLost` and `TimedOut`, and `NotUnderstood` for what is no answer at all.
+    """
+
+    streams: bool
+    """Whether `dial` opens a link for a feed; otherwise a feed polls."""
+
+    def exchange(self, body: bytes, seconds: float) -> Any:
+        """The answer to a request body, bytes; `seconds` is how long it may take, here and below."""
+
+    def dial(self, seconds: float) -> Any:
+        """A new `Link`."""
+
+    def sleep(self, seconds: float) -> Any:
+        """Wait."""
+
+    def close(self) -> Any:
+        """Close every connection."""
+
+
+class Link(Protocol):
+    """A connection of one feed; as `Transport`."""
+
+    def send(self, message: bytes) -> Any:
+        """Send one message."""
+
+    def receive(self, seconds: float) -> Any:
+        """The next message, bytes or text."""
+
+    def close(self) -> Any:
+        """Close it as it should be closed."""
+
+    def abandon(self) -> None:
+        """Close it at once, without waiting; a plain function in both worlds."""
+
+
+class Session:
+    """A transport and what the client was told."""
+
+    def __init__(self, transport: Transport, options: Options) -> None:
+        self.transport = transport
+        self.options = options
+        self._ids = itertools.count(1)
+
+    def execute(self, request: Request[T]) -> Flow[T]:
+        """The result of one call. Raises `RpcError` and `ClientError`."""
+        lost = False
+        for attempt in itertools.count(1):
+            last = attempt >= self.options.attempts
+            try:
+                return (yield from self.once(request))
+            except (ConnectionLost, TimedOut):
+                if last or not request.repeatable:
+                    raise
+                lost = True
+            except RpcError as error:
+                if last or not is_passing(error):
+                    if not lost:
+                        raise
+                    return (yield from self._settle(request, error))
+            yield from self.pause(attempt)
+        raise AssertionError("the loop ends by returning or raising")
+
+    def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> Flow[list[Any]]:
+        """The results of calls that are answered from one view, in their order.
+
+        The first `RpcError` is raised, or with `return_errors` stands in its place in the list.
+        """
+        if not requests:
+            return []
+        attempts = self.options.attempts if all(each.repeatable for each in requests) else 1
+        lost = False
+        for attempt in itertools.count(1):
+            try:
+                outcomes = yield from self._once_each(requests)
+                break
+            except (ConnectionLost, TimedOut):
+                if attempt >= attempts:
+                    raise
+                lost = True
+            yield from self.pause(attempt)
+        for index, (request, outcome) in enumerate(zip(requests, outcomes, strict=True)):
+            if isinstance(outcome, RpcError):
+                try:
+                    if not lost:
+                        raise outcome
+                    outcomes[index] = yield from self._settle(request, outcome)
+                except RpcError:
+                    if not return_errors:
+                        raise
+        return outcomes
+
+    def pause(self, failures: int) -> Flow[None]:
+        """Wait after so many failures in a row."""
+        yield from perform(self.transport.sleep, self.options.backoff.wait(failures, self.options.random))
+
+    def envelope(self, method: str, params: Sequence[Any]) -> tuple[int, dict[str, Any]]:
+        """A request object with an id of its own."""
+        ident = next(self._ids)
+        return ident, {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+
+    def _settle(self, request: Request[T], error: RpcError) -> Flow[T]:
+        """What came of a call that failed after an earlier attempt at it was lost. Raises the error, if that is it."""
+        question = request.after_loss(error) if request.after_loss is not None else None
+        found = None if question is None else (yield from self.execute(question))
+        if found is None:
+            raise error
+        return found
+
+    def once(self, request: Request[T]) -> Flow[T]:
+        """As `execute`, tried once."""
+        ident, envelope = self.envelope(request.method, request.params)
+        body = yield from perform(self.transport.exchange, orjson.dumps(envelope), self.options.timeout + request.extra)
+        return read_answer(request, decoded(body), ident)
+
+    def _once_each(self, requests: Sequence[Request[Any]]) -> Flow[list[Any]]:
+        calls = [self.envelope(each.method, each.params) for each in requests]
+        body = orjson.dumps([envelope for _, envelope in calls])
+        timeout = self.options.timeout + sum(each.extra for each in requests)
+        answers = decoded((yield from perform(self.transport.exchange, body, timeout)))
+        if isinstance(answers, dict) and "error" in answers:
+            # The batch as a whole was refused.
+            raise failure(answers["error"])
+        by_id = _by_id(answers, [ident for ident, _ in calls])
+        return [_outcome(request, by_id[ident], ident) for request, (ident, _) in zip(requests, calls, strict=True)]
+
+
+def is_passing(error: RpcError) -> bool:
+    """Whether the node did nothing because it is starting, or has too much to do at the moment."""
+    if error.code == _STARTING:
+        return True
+    return error.code == _LIMIT and b'"calls"' in (error.data or b"")
+
+
+def decoded(body: bytes | str) -> Any:
+    """The JSON of a message. Raises `NotUnderstood`."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        shown = body[:_SHOWN] if isinstance(body, str) else body[:_SHOWN].decode(errors="replace")
+        raise NotUnderstood(f"the answer is no JSON: {shown!r}") from None
+
+
+def read_answer(request: Request[T], answer: Any, ident: int) -> T:
+    """The result in a response object. Raises `RpcError`, `NotUnderstood`, and `ConnectionLost` for another's."""
+    if not isinstance(answer, dict):
+        raise NotUnderstood(f"{request.method}: the answer is no response object")
+    if isinstance(error := answer.get("error"), dict):
+        # What was refused before its id was read comes with none.
+        if answer.get("id") not in (ident, None):
+            raise ConnectionLost(f"{request.method}: the answer is for another call, id {answer.get('id')!r}")
+        raise failure(error)
+    if answer.get("id") != ident:
+        raise ConnectionLost(f"{request.method}: the answer is for another call, id {answer.get('id')!r}")
+    if "result" not in answer:
+        raise NotUnderstood(f"{request.method}: the answer has neither result nor error")
+    try:
+        return request.read(answer["result"])
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise NotUnderstood(f"{request.method}: the result is not understood: {error!r}") from error
+
+
+def failure(error: Any) -> RpcError:
+    """The error object of an answer as an exception. Raises `NotUnderstood`."""
+    try:
+        code, message, data = int(error["code"]), str(error["message"]), error.get("data")
+    except (TypeError, ValueError, KeyError, AttributeError):
+        raise NotUnderstood(f"no error object: {str(error)[:_SHOWN]}") from None
+    return RpcError(code, message, None if data is None else orjson.dumps(data))
+
+
+def _by_id(answers: Any, idents: Iterable[int]) -> dict[Any, Any]:
+    """Answers of a batch, which may come in any order."""
+    if not isinstance(answers, list):
+        raise NotUnderstood("the answer to a batch is no list")
+    found = {answer.get("id"): answer for answer in answers if isinstance(answer, dict)}
+    missing = [ident for ident in idents if ident not in found]
+    if missing:
+        raise NotUnderstood(f"the answer to a batch lacks {len(missing)} of its calls")
+    return found
+
+
+def _outcome(request: Request[Any], answer: Any, ident: int) -> Any:
+    try:
+        return read_answer(request, answer, ident)
+    except RpcError as error:
+        return error

@@ -1,0 +1,140 @@
+"""Typed results from JSON: the annotations of a class say which fields it reads, and how.
+
+A field `block_number: int` is read from `blockNumber`, a quantity as 0x text or a plain number. `str` is taken as it
+is: hashes, addresses and data stay lower-case 0x text. `X | None` may be absent or null. Fields that a class does not
+name are ignored, so that a newer node can send more.
+"""
+
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple, Self, TypeVar
+
+from foreseal.client.errors import NotUnderstood
+
+T = TypeVar("T")
+
+Reader = Callable[[Any], Any]
+
+_KNOWN: dict[type, tuple["_Field", ...]] = {}
+
+# Characters of a wrong value that an error repeats.
+_SHOWN = 80
+
+
+class _Field(NamedTuple):
+    """Where a field comes from."""
+
+    key: str
+    read: Reader
+    optional: bool
+
+
+class Shape:
+    """Base of the dataclasses that are read from JSON objects."""
+
+    __slots__ = ()
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """The object as this class. Raises `NotUnderstood`, which names the field."""
+        if not isinstance(value, Mapping):
+            raise NotUnderstood(f"{cls.__name__}: an object was expected, not {_shown(value)}")
+        arguments = []
+        for key, read, optional in _fields(cls):
+            found = value.get(key)
+            if found is None and not optional:
+                raise NotUnderstood(f"{cls.__name__}: {key} is missing")
+            try:
+                arguments.append(None if found is None else read(found))
+            except (TypeError, ValueError):
+                raise NotUnderstood(f"{cls.__name__}: {key} is {_shown(found)}") from None
+        return cls(*arguments)
+
+
+def quantity(value: Any) -> int:
+    """A number from 0x text, or as it is. Raises ValueError or TypeError."""
+    if value.__class__ is int:
+        return int(value)
+    if not value.startswith("0x"):
+        raise ValueError(value)
+    return int(value, 16)
+
+
+def text(value: Any) -> str:
+    """Text as it is. Raises TypeError."""
+    if value.__class__ is not str:
+        raise TypeError(value)
+    return str(value)
+
+
+def flag(value: Any) -> bool:
+    """True or false. Raises TypeError."""
+    if value.__class__ is not bool:
+        raise TypeError(value)
+    return bool(value)
+
+
+def succeeded(value: Any) -> bool:
+    """True for the status 0x1 of a receipt. Raises ValueError or TypeError."""
+    return quantity(value) == 1
+
+
+def nullable(read: Callable[[Any], T]) -> Callable[[Any], T | None]:
+    """A reader that leaves null as None."""
+    return lambda value: None if value is None else read(value)
+
+
+def many(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
+    """A reader of a list. Raises TypeError."""
+    return lambda items: _many(read, items)
+
+
+_PLAIN: dict[Any, Reader] = {int: quantity, str: text, bool: flag, Any: lambda value: value}
+
+
+def _fields(cls: type[Any]) -> tuple[_Field, ...]:
+    """What a class reads, found once."""
+    known = _KNOWN.get(cls)
+    if known is None:
+        hints = typing.get_type_hints(cls)
+        known = tuple(_field(each.name, hints[each.name], each.metadata) for each in fields(cls))
+        _KNOWN[cls] = known
+    return known
+
+
+def _field(name: str, annotation: Any, metadata: Mapping[str, Any]) -> _Field:
+    optional = False
+    if typing.get_origin(annotation) in (types.UnionType, typing.Union):
+        inner = [each for each in typing.get_args(annotation) if each is not type(None)]
+        optional = True
+        annotation = inner[0]
+    key = metadata.get("key") or _camel(name)
+    return _Field(key, metadata.get("read") or _reader(annotation), optional)
+
+
+def _reader(annotation: Any) -> Reader:
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
+    if typing.get_origin(annotation) is tuple:
+        inner = _reader(typing.get_args(annotation)[0])
+        return lambda items: _many(inner, items)
+    read: Reader = annotation.read
+    return read
+
+
+def _many(read: Reader, items: Any) -> tuple[Any, ...]:
+    if items.__class__ is not list:
+        raise TypeError(items)
+    return tuple(map(read, items))
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other.title() for other in others)
+
+
+def _shown(value: Any) -> str:
+    said = repr(value)
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}…"

@@ -1,0 +1,67 @@
+"""The subscription to `foreseal_feed` on a link of its own."""
+
+from typing import Any
+
+import orjson
+
+from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client.flow import Flow, perform
+from foreseal.client.place import Place
+from foreseal.client.requests import Request
+from foreseal.client.session import Link, Session, decoded, read_answer
+from foreseal.client.shapes import text
+
+
+class Subscription:
+    """One subscription at a time, on one link."""
+
+    def __init__(self, session: Session, link: Link) -> None:
+        self.link = link
+        self.active = False
+        """Whether it is subscribed and nothing is under way, so that waiting for a message may be broken off."""
+        self._session = session
+        self._ident = ""
+
+    def subscribe(self, place: Place, timeout: float) -> Flow[None]:
+        """Subscribe to what follows `place`; waits for the answer. Raises `RpcError` and `ClientError`."""
+        request = Request("eth_subscribe", ("foreseal_feed", place.to_json()), text)
+        ident, envelope = self._session.envelope(request.method, request.params)
+        yield from perform(self.link.send, orjson.dumps(envelope))
+        clock = self._session.options.clock
+        end = clock() + timeout
+        while True:
+            message = decoded((yield from perform(self.link.receive, max(end - clock(), 0.0))))
+            # What precedes the answer belongs to the subscription before.
+            if isinstance(message, dict) and "method" not in message and message.get("id") in (ident, None):
+                self._ident = read_answer(request, message, ident)
+                self.active = True
+                return
+            if clock() >= end:
+                raise TimedOut("no answer to eth_subscribe came in time")
+
+    def resubscribe(self, place: Place) -> Flow[None]:
+        """End the subscription and begin another one after `place`."""
+        self.active = False
+        _, envelope = self._session.envelope("eth_unsubscribe", (self._ident,))
+        yield from perform(self.link.send, orjson.dumps(envelope))
+        yield from self.subscribe(place, self._session.options.timeout)
+
+    def message(self, timeout: float) -> Flow[dict[str, Any] | None]:
+        """The next step or heartbeat; None where the node says that it left some out."""
+        while True:
+            message = decoded((yield from perform(self.link.receive, timeout)))
+            if not isinstance(message, dict):
+                raise NotUnderstood("a message of the feed is no object")
+            if "method" not in message:
+                if isinstance(message.get("error"), dict) and message.get("id") is None:
+                    raise ConnectionLost(f"the node refuses the connection: {message['error'].get('message')}")
+                continue
+            params = message.get("params")
+            if not isinstance(params, dict) or params.get("subscription") != self._ident:
+                continue
+            if message["method"] == "foreseal_lagged":
+                return None
+            result = params.get("result")
+            if not isinstance(result, dict):
+                raise NotUnderstood("a message of the feed has no result")
+            return result

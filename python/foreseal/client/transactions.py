@@ -1,0 +1,125 @@
+"""Transactions, their receipts and logs, as nodes answer them."""
+
+from dataclasses import dataclass, field
+
+from foreseal.client.shapes import Shape, succeeded
+
+
+@dataclass(frozen=True, slots=True)
+class Log(Shape):
+    """An event of a contract."""
+
+    address: str
+    topics: tuple[str, ...]
+    data: str
+    block_number: int
+    block_hash: str
+    """Of the step at which it was seen, if it was pre-confirmed."""
+    block_timestamp: int | None
+    """Seconds since 1970."""
+    transaction_hash: str
+    transaction_index: int
+    log_index: int
+    """Position in the block."""
+    removed: bool
+    """Whether its block or step is no longer on the chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt(Shape):
+    """What a transaction did."""
+
+    transaction_hash: str
+    transaction_index: int
+    block_number: int
+    block_hash: str
+    sender: str = field(metadata={"key": "from"})
+    to: str | None
+    """None for a creation."""
+    contract_address: str | None
+    """Of the contract that it created."""
+    succeeded: bool | None = field(metadata={"key": "status", "read": succeeded})
+    """False for one that was reverted; None before Byzantium, whose receipts have `root` instead."""
+    root: str | None
+    type: int
+    """0 legacy, 1 EIP-2930, 2 EIP-1559, 3 EIP-4844, 4 EIP-7702."""
+    gas_used: int
+    cumulative_gas_used: int
+    """Of the block up to here."""
+    effective_gas_price: int
+    """Wei per gas."""
+    blob_gas_used: int | None
+    blob_gas_price: int | None
+    """Wei per blob gas."""
+    logs_bloom: str
+    logs: tuple[Log, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessListItem(Shape):
+    """Storage that a transaction announces (EIP-2930)."""
+
+    address: str
+    storage_keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization(Shape):
+    """A delegation that an account signed (EIP-7702)."""
+
+    chain_id: int
+    address: str
+    nonce: int
+    y_parity: int
+    r: int
+    s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction(Shape):
+    """A signed transaction. Its block fields are None while it is in the pool."""
+
+    hash: str
+    block_number: int | None
+    block_hash: str | None
+    block_timestamp: int | None
+    transaction_index: int | None
+    type: int
+    """0 legacy, 1 EIP-2930, 2 EIP-1559, 3 EIP-4844, 4 EIP-7702."""
+    chain_id: int | None
+    nonce: int
+    sender: str = field(metadata={"key": "from"})
+    to: str | None
+    """None for a creation."""
+    value: int
+    """Wei."""
+    input: str
+    gas: int
+    """The most it may use."""
+    gas_price: int
+    """Wei per gas that it pays; while it is in the pool, the most it may pay."""
+    max_fee_per_gas: int | None
+    max_priority_fee_per_gas: int | None
+    max_fee_per_blob_gas: int | None
+    access_list: tuple[AccessListItem, ...] | None
+    blob_versioned_hashes: tuple[str, ...] | None
+    authorization_list: tuple[Authorization, ...] | None
+    v: int
+    r: int
+    s: int
+    y_parity: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionStatus(Shape):
+    """Where a submitted transaction stands."""
+
+    status: str
+    """unknown, queued, pooled, preconfirmed, sealed, dropped or replaced."""
+    block_number: int | None
+    flashblock_index: int | None
+    """Of the first step that holds it."""
+    reason: str | None
+    """Why it waits or was dropped."""
+    replaced_by: str | None
+    """Hash of the transaction that took its place."""

@@ -1,0 +1,61 @@
+"""Waits for a receipt: told by the feed where there is one, by asking otherwise."""
+
+from foreseal.client.calls import block_number, get_receipt
+from foreseal.client.errors import TimedOut
+from foreseal.client.feed import Feed
+from foreseal.client.flashblocks import StepRemoved
+from foreseal.client.flow import Flow, perform
+from foreseal.client.requests import Hex, data
+from foreseal.client.session import Session
+from foreseal.client.transactions import Receipt
+
+
+def wait_for_receipt(session: Session, hash: Hex, timeout: float = 60.0, *, sealed: bool = False) -> Flow[Receipt]:
+    """The receipt of a transaction as soon as it is pre-confirmed, or with `sealed` once its block is sealed.
+
+    Over WebSocket the feed says when to look, otherwise it is asked for again and again. Raises `TimedOut`.
+    """
+    name = data(hash)
+    end = session.options.clock() + timeout
+    feed = Feed(session) if session.transport.streams else None
+    try:
+        if feed is not None:
+            feed.deadline = end
+            # Connected before the first look, so that nothing happens between the two.
+            yield from feed.connect()
+        while True:
+            receipt = yield from _look(session, name, sealed)
+            if receipt is not None:
+                return receipt
+            if feed is None:
+                left = end - session.options.clock()
+                if left <= 0:
+                    raise TimedOut(f"no receipt of {name} within {timeout:g} s")
+                yield from perform(session.transport.sleep, min(session.options.poll, left))
+            else:
+                yield from _news(feed, name, sealed)
+    finally:
+        if feed is not None:
+            feed.abandon()
+
+
+def _look(session: Session, name: str, sealed: bool) -> Flow[Receipt | None]:
+    receipt = yield from session.execute(get_receipt(name))
+    if receipt is None or not sealed:
+        return receipt
+    if (yield from session.execute(block_number())) < receipt.block_number:
+        return None
+    # Its block is sealed; read again, because it may have moved to another one between the two answers.
+    return (yield from session.execute(get_receipt(name)))
+
+
+def _news(feed: Feed, name: str, sealed: bool) -> Flow[None]:
+    """Returns when something happened after which looking again may find more."""
+    while True:
+        event = yield from feed.next()
+        if event is None or isinstance(event, StepRemoved):
+            return
+        if any(each.hash == name for each in event.flashblock.transactions):
+            return
+        if sealed and event.sealed is not None:
+            return

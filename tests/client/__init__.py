@@ -1,0 +1,1 @@
+"""The client library against scripted nodes, in-process chains and live ones."""

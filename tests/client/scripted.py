@@ -1,0 +1,301 @@
+"""A node that exists only as a script: its chain grows and forks when told to, its connections break when told to.
+
+It is written without the client's code: places, resumption and undo are its own.
+"""
+
+import contextlib
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import orjson
+
+from foreseal.client import ConnectionLost, Options, TimedOut
+
+ZERO = "0x" + "00" * 32
+
+_HASHES = (
+    "parentHash",
+    "sha3Uncles",
+    "transactionsRoot",
+    "stateRoot",
+    "receiptsRoot",
+    "mixHash",
+    "withdrawalsRoot",
+    "parentBeaconBlockRoot",
+)
+_OTHERS = {"nonce": "0x" + "00" * 8, "logsBloom": "0x", "miner": "0x" + "00" * 20, "extraData": "0x"}
+HEADER = dict.fromkeys(_HASHES, ZERO) | _OTHERS | {"difficulty": "0x0"}
+
+
+class EndOfScript(BaseException):
+    """The script is over and everything it caused was received."""
+
+
+class Step(dict[str, Any]):
+    """A step as the feed sends it."""
+
+    @property
+    def place(self) -> dict[str, str]:
+        return {"block": self["number"], "index": self["index"], "hash": self["hash"]}
+
+    def undone(self) -> "Step":
+        return Step(self, removed=True)
+
+
+class ScriptedNode:
+    """The chain and what reads it. `script` is what happens, one thing whenever nobody has anything to do."""
+
+    def __init__(self, script: Iterable[Callable[["ScriptedNode"], None]] = ()) -> None:
+        self.script = deque(script)
+        self.time = 0.0
+        self.every: dict[str, Step] = {}
+        """All steps that ever were, by hash."""
+        self.chain: list[Step] = []
+        self.links: list[ScriptedLink] = []
+        self.dials = 0
+        self.asked: list[str] = []
+        """Methods that reached it, in order."""
+        self.refusing = 0
+        """How many of the next calls and connections nobody answers."""
+        self.starting = 0
+        """How many of the next calls are answered with -32002."""
+        self.losing = 0
+        """How many of the next answers are lost on their way."""
+        self.late: bytes | None = None
+        """An answer that comes in place of the next one."""
+        self.oldest = 0
+        """Index in the chain of the oldest place that is kept."""
+        self.undone_kept = True
+        self._numbers = itertools.count(1)
+        self.add()
+
+    # What a script does.
+
+    def add(self, seal: bool = False) -> Step:
+        """Make a step, the first of a new block with `seal`."""
+        if not self.chain:
+            number, index, parent = 0, 0, ZERO
+        else:
+            last = self.chain[-1]
+            number, index, parent = int(last["number"], 16), int(last["index"], 16) + 1, last["hash"]
+            if seal:
+                number, index = number + 1, 0
+        hash = f"0x{next(self._numbers):064x}"
+        header = HEADER | {"number": hex(number), "hash": hash}
+        header |= dict.fromkeys(("gasLimit", "gasUsed", "timestamp"), "0x0")
+        step = Step(number=hex(number), index=hex(index), hash=hash, parent=parent, header=header)
+        step |= {"time": "0x1", "signature": None, "transactions": [], "receipts": [], "removed": False}
+        self.every[hash] = step
+        self.chain.append(step)
+        self._tell([step])
+        return step
+
+    def undo(self, count: int) -> None:
+        """Take the newest steps back, but never the first one."""
+        gone = []
+        while count and len(self.chain) > 1:
+            gone.append(self.chain.pop().undone())
+            count -= 1
+        self._tell(gone)
+
+    def again(self, step: Step) -> None:
+        """A step that was undone is made again, the very same one."""
+        assert step["parent"] == self.chain[-1]["hash"]
+        self.chain.append(step)
+        self._tell([step])
+
+    def beat(self) -> None:
+        """A tick."""
+        for link in self.links:
+            if not link.lagging:
+                link.push({"heartbeat": self.chain[-1].place})
+
+    def cut(self, after: int = 0) -> None:
+        """Every connection breaks after so many of the messages that wait in it."""
+        for link in self.links:
+            link.break_after(after)
+        self.links.clear()
+
+    def lag(self) -> None:
+        """Every connection is too slow from now on, until it has read what waits in it."""
+        for link in self.links:
+            link.lag()
+
+    def _tell(self, steps: list[Step]) -> None:
+        for link in self.links:
+            if not link.lagging:
+                for step in steps:
+                    link.push(step)
+
+    # What it answers.
+
+    def after(self, cursor: dict[str, str] | None) -> list[Step]:
+        """What leads from a cursor to the newest step. Raises KeyError for one that is not kept."""
+        if cursor is None:
+            return []
+        here = [step["hash"] for step in self.chain]
+        step, back = self.every[cursor["hash"]], []
+        if step.place != cursor:
+            raise KeyError("the cursor names no step")
+        while step["hash"] not in here:
+            if not self.undone_kept:
+                raise KeyError(step["hash"])
+            back.append(step.undone())
+            step = self.every[step["parent"]]
+        common = here.index(step["hash"])
+        if common < self.oldest:
+            raise KeyError(step["hash"])
+        return back + self.chain[common + 1 :]
+
+    def answer(self, request: dict[str, Any]) -> bytes:
+        """The answer to one request object."""
+        self.asked.append(request["method"])
+        try:
+            result = self._result(request["method"], request["params"])
+        except KeyError as error:
+            oldest = self.chain[self.oldest].place
+            failure = {"code": -32001, "message": f"cursor not kept: {error}", "data": {"oldest": oldest}}
+            return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "error": failure})
+        if self.starting:
+            self.starting -= 1
+            failure = {"code": -32002, "message": "the node is starting"}
+            return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "error": failure})
+        return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+    def _result(self, method: str, params: list[Any]) -> Any:
+        assert method == "foreseal_getFlashblocks", method
+        cursor, limit = params
+        coming = self.after(cursor)
+        page = coming[: int(limit, 16)]
+        place = cursor or self.chain[-1].place
+        if page:
+            last = page[-1]
+            place = self.every[last["parent"]].place if last["removed"] else last.place
+        return {"flashblocks": page, "cursor": place, "complete": len(page) == len(coming)}
+
+    def act(self) -> None:
+        """The next thing of the script happens. Raises `EndOfScript`."""
+        if not self.script:
+            raise EndOfScript
+        self.script.popleft()(self)
+
+
+class ScriptedLink:
+    """A connection of a feed to the node."""
+
+    def __init__(self, node: ScriptedNode) -> None:
+        self._node = node
+        self._queue: deque[bytes] = deque()
+        self._ident = ""
+        self._left: int | None = None
+        self._after: dict[str, str] = {}
+        self.lagging = False
+        self.open = True
+
+    def push(self, result: dict[str, Any], method: str = "eth_subscription") -> None:
+        params = {"subscription": self._ident, "result": result}
+        self._queue.append(orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
+        if "hash" in result:
+            step = Step(result)
+            self._after = self._node.every[step["parent"]].place if step["removed"] else step.place
+
+    def break_after(self, messages: int) -> None:
+        self._left = min(messages, len(self._queue))
+
+    def lag(self) -> None:
+        self.lagging = bool(self._ident)
+
+    def send(self, message: bytes) -> None:
+        if self._left is not None:
+            raise ConnectionLost("cut")
+        request = orjson.loads(message)
+        if request["method"] == "eth_unsubscribe":
+            assert request["params"] == [self._ident]
+            self._ident = ""
+            self._queue.append(orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "result": True}))
+            return
+        assert request["method"] == "eth_subscribe"
+        kind, cursor = request["params"]
+        assert kind == "foreseal_feed"
+        assert not self._ident, "it is subscribed already"
+        answer = self._node.answer(request | {"method": "foreseal_getFlashblocks", "params": [cursor, hex(10**6)]})
+        page = orjson.loads(answer)
+        if "error" in page:
+            self._queue.append(answer)
+            return
+        self._ident = f"0x{self._node.dials:x}{request['id']:x}"
+        self._after = cursor
+        self.lagging = False
+        self._queue.append(orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "result": self._ident}))
+        for step in page["result"]["flashblocks"]:
+            self.push(step)
+
+    def receive(self, seconds: float) -> bytes:
+        assert self.open
+        before = self._node.time
+        while self._left != 0 and not self._queue:
+            if self.lagging:
+                self.lagging = False
+                self.push({"after": self._after, "to": self._node.chain[-1].place}, "foreseal_lagged")
+            else:
+                self._node.act()
+                if self._node.time - before >= seconds:
+                    raise TimedOut("silence")
+        if self._left is not None:
+            if self._left == 0:
+                raise ConnectionLost("cut")
+            self._left -= 1
+        return self._queue.popleft()
+
+    def close(self) -> None:
+        self.abandon()
+
+    def abandon(self) -> None:
+        self.open = False
+        with contextlib.suppress(ValueError):
+            self._node.links.remove(self)
+
+
+class ScriptedTransport:
+    """Carries calls to the node, as a blocking transport."""
+
+    def __init__(self, node: ScriptedNode, streams: bool) -> None:
+        self.node = node
+        self.streams = streams
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        self._reach()
+        answer = self.node.answer(orjson.loads(body))
+        if self.node.losing:
+            self.node.losing -= 1
+            raise ConnectionLost("the answer was lost")
+        if self.node.late is not None:
+            answer, self.node.late = self.node.late, None
+        return answer
+
+    def dial(self, seconds: float) -> ScriptedLink:
+        self._reach()
+        self.node.dials += 1
+        link = ScriptedLink(self.node)
+        self.node.links.append(link)
+        return link
+
+    def _reach(self) -> None:
+        if self.node.refusing:
+            self.node.refusing -= 1
+            raise ConnectionLost("refused")
+
+    def sleep(self, seconds: float) -> None:
+        self.node.time += seconds
+        self.node.act()
+
+    def close(self) -> None:
+        for link in tuple(self.node.links):
+            link.close()
+
+
+def options(node: ScriptedNode, **changes: Any) -> Options:
+    """Options with the node's clock and without chance."""
+    return Options(clock=lambda: node.time, random=lambda: 0.5, **changes)

@@ -1,0 +1,414 @@
+"""The feed against a scripted node: every step once and in order, whatever happens to connections and chain."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.scripted import EndOfScript, ScriptedNode, ScriptedTransport, Step, options
+from foreseal.client import (
+    ConnectionLost,
+    CursorGone,
+    Event,
+    FeedBroken,
+    NotUnderstood,
+    Place,
+    RpcError,
+    StepAdded,
+    StepRemoved,
+    TimedOut,
+)
+from foreseal.client.feed import Feed
+from foreseal.client.flow import run
+from foreseal.client.session import Session
+
+Action = Callable[[ScriptedNode], Any]
+
+add, seal, beat, lag = ScriptedNode.add, partial(ScriptedNode.add, seal=True), ScriptedNode.beat, ScriptedNode.lag
+
+
+def undo(count: int) -> Action:
+    return lambda node: node.undo(count)
+
+
+def cut(after: int = 0) -> Action:
+    return lambda node: node.cut(after)
+
+
+def setting(**values: Any) -> Action:
+    """Sets attributes of the node."""
+    return lambda node: [setattr(node, name, value) for name, value in values.items()]
+
+
+def silence(seconds: float) -> Action:
+    def pass_time(node: ScriptedNode) -> None:
+        node.time += seconds
+
+    return pass_time
+
+
+def restart(refusals: int = 2, starting: int = 2) -> Action:
+    """All connections break; nobody answers for a while, then only that it starts."""
+
+    def down(node: ScriptedNode) -> None:
+        node.cut()
+        node.refusing, node.starting = refusals, starting
+
+    return down
+
+
+STREAMS = pytest.mark.parametrize("streams", [True, False], ids=["pushed", "polled"])
+
+
+class Reader:
+    """Follows a node, and holds what the events say is the chain."""
+
+    def __init__(self, node: ScriptedNode, streams: bool, cursor: Place | None = None, **changes: Any) -> None:
+        self.node = node
+        self.streams = streams
+        self.changes = changes
+        self.events: list[Event] = []
+        self.chain = hashes(node.chain)
+        """What the chain is, by what was told."""
+        while cursor is not None and self.chain[-1] != cursor.hash:
+            self.chain.pop()
+        self.feed = self._open(cursor)
+
+    def _open(self, cursor: Place | None) -> Feed:
+        transport = ScriptedTransport(self.node, self.streams)
+        return Feed(Session(transport, options(self.node, **self.changes)), cursor)
+
+    def reopen(self) -> None:
+        """As a process does that starts again from the cursor it had saved."""
+        self.feed.abandon()
+        saved = self.events[-1].place if self.events else self.feed.place
+        self.feed = self._open(None if saved is None else Place.read(saved.to_json()))
+
+    def read(self) -> "Reader":
+        """Read until the script is over."""
+        try:
+            while True:
+                self.take()
+        except EndOfScript:
+            return self
+
+    def take(self) -> Event:
+        event = run(self.feed.next())
+        assert event is not None
+        self.events.append(event)
+        flashblock = event.flashblock
+        if isinstance(event, StepRemoved):
+            assert self.chain.pop() == flashblock.hash
+            assert event.place.hash == flashblock.parent
+        else:
+            assert self.chain[-1] == flashblock.parent
+            self.chain.append(flashblock.hash)
+            assert event.place == flashblock.place
+        assert event.place.to_json() == self.node.every[event.place.hash].place
+        return event
+
+    @property
+    def told(self) -> list[str]:
+        """Steps in the order in which they were told, undone ones with a minus."""
+        return [("-" if isinstance(event, StepRemoved) else "") + event.flashblock.hash for event in self.events]
+
+
+def hashes(steps: list[Step]) -> list[str]:
+    return [step["hash"] for step in steps]
+
+
+@STREAMS
+def test_steps_come_once_and_in_order(streams: bool) -> None:
+    node = ScriptedNode([add, beat, seal, add, beat, seal])
+    reader = Reader(node, streams).read()
+    assert reader.told == hashes(node.chain)[1:]
+    assert [event.sealed for event in reader.events if isinstance(event, StepAdded)] == [None, 0, None, 1]
+
+
+@STREAMS
+def test_nothing_from_before_the_beginning_comes_and_nothing_after_it_is_missed(streams: bool) -> None:
+    node = ScriptedNode([add])
+    node.add()
+    node.refusing = 1
+    reader = Reader(node, streams)
+    run(reader.feed.connect())
+    # A step was made while it waited for the second attempt, at which the beginning was fixed.
+    begin = node.chain[2]
+    assert reader.feed.place == Place.read(begin.place)
+    reader.chain.append(begin["hash"])
+    after = node.add()
+    assert reader.take().flashblock.hash == after["hash"]
+
+
+@STREAMS
+def test_a_cursor_is_gone_on_from(streams: bool) -> None:
+    node = ScriptedNode()
+    steps = [node.add(seal=index % 3 == 0) for index in range(10)]
+    reader = Reader(node, streams, Place.read(steps[4].place)).read()
+    assert reader.told == hashes(steps[5:])
+
+
+@pytest.mark.parametrize("after", range(8))
+def test_a_connection_that_breaks_at_any_message_costs_nothing(after: int) -> None:
+    # The answer to the subscription and six steps: the break comes before, between and after them.
+    node = ScriptedNode([lambda node: [node.add() for _ in range(6)], add])
+    node.add()
+    reader = Reader(node, True, Place.read(node.chain[0].place))
+    node.script.appendleft(cut())
+    node.script.insert(2, cut(after))
+    reader.read()
+    assert reader.told == hashes(node.chain)[1:]
+    assert reader.feed.connections >= 2
+
+
+@STREAMS
+def test_a_restart_of_the_node_costs_nothing(streams: bool) -> None:
+    node = ScriptedNode([add, restart(5, 4), *[add] * 12, seal, add])
+    reader = Reader(node, streams).read()
+    assert reader.told == hashes(node.chain)[1:]
+    assert reader.feed.connections == 2
+
+
+@STREAMS
+def test_what_was_undone_while_the_connection_was_lost_is_told(streams: bool) -> None:
+    node = ScriptedNode([add, seal, add, lambda node: [restart(2, 0)(node), node.undo(2), node.add(), node.add()]])
+    node.script.extend([beat] * 5)
+    reader = Reader(node, streams)
+    before = [reader.take().flashblock.hash for _ in range(3)]
+    reader.read()
+    assert reader.told == [*before, "-" + before[2], "-" + before[1], *hashes(node.chain)[-2:]]
+    assert reader.chain == hashes(node.chain)
+
+
+@STREAMS
+def test_a_cursor_between_two_undone_steps_is_gone_on_from(streams: bool) -> None:
+    # The first step of a block is undone that was the first thing this reader ever saw: the index of the step before it
+    # is known to the node alone.
+    node = ScriptedNode()
+    node.add()
+    first = node.add(seal=True)
+    node.add()
+    reader = Reader(node, streams, Place.read(first.place))
+    reader.take()
+    node.undo(3)
+    node.add()
+    assert [reader.take().flashblock.removed for _ in range(2)] == [True, True]
+    reader.reopen()
+    node.script.extend([beat, beat])
+    reader.read()
+    assert [isinstance(event, StepRemoved) for event in reader.events] == [False, True, True, True, False]
+
+
+def test_what_a_slow_reader_missed_is_read_before_what_follows() -> None:
+    node = ScriptedNode([add, lambda node: [node.add(), node.lag(), node.add(), node.add(seal=True)], add, beat])
+    reader = Reader(node, True).read()
+    assert reader.told == hashes(node.chain)[1:]
+    assert (reader.feed.lags, reader.feed.connections) == (1, 1)
+
+
+def test_silence_means_a_new_connection() -> None:
+    node = ScriptedNode([add, silence(4.9), beat, silence(5), add, beat])
+    reader = Reader(node, True).read()
+    assert reader.feed.connections == 2
+    assert reader.told == hashes(node.chain)[1:]
+
+
+def test_a_heartbeat_alone_keeps_a_connection() -> None:
+    node = ScriptedNode([step for _ in range(20) for step in (silence(4), beat)])
+    assert Reader(node, True).read().feed.connections == 1
+
+
+def test_a_lost_answer_is_asked_for_again_and_given_once() -> None:
+    node = ScriptedNode([setting(losing=2), add, add, add, add])
+    reader = Reader(node, False).read()
+    assert reader.told == hashes(node.chain)[1:]
+
+
+def test_the_answer_to_another_question_is_not_taken_for_ones_own() -> None:
+    node = ScriptedNode([add, add, add, add, add])
+    reader = Reader(node, False)
+    reader.take()
+    page = node._result("foreseal_getFlashblocks", [None, "0x1"])
+    node.late = orjson.dumps({"jsonrpc": "2.0", "id": 1, "result": page})
+    reader.read()
+    assert reader.told == hashes(node.chain)[1:]
+
+
+def push(change: Callable[[ScriptedNode], dict[str, Any]]) -> Action:
+    """Sends a message that the chain does not account for."""
+    return lambda node: [link.push(change(node)) for link in node.links]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda node: node.chain[-1],
+        lambda node: node.chain[1],
+        lambda node: node.chain[1].undone(),
+        lambda node: {"heartbeat": node.chain[1].place},
+    ],
+    ids=["the same again", "an old one", "an old one undone", "a heartbeat elsewhere"],
+)
+def test_what_does_not_follow_is_an_error_and_can_be_gone_on_from(wrong: Callable[[ScriptedNode], Any]) -> None:
+    node = ScriptedNode([add, add, add, push(wrong), add])
+    reader = Reader(node, True)
+    with pytest.raises(FeedBroken, match=r"step 0\.\d \(0x0"):
+        reader.read()
+    assert reader.told == hashes(node.chain)[1:4]
+    reader.read()
+    assert reader.told == hashes(node.chain)[1:]
+
+
+def test_a_step_that_was_skipped_is_an_error_that_names_both_ends() -> None:
+    node = ScriptedNode([add])
+    reader = Reader(node, True)
+    reader.take()
+    before = node.chain[-1]
+    links, node.links = node.links, []
+    lost = node.add()
+    node.links = links
+    node.add()
+    with pytest.raises(FeedBroken) as caught:
+        reader.take()
+    assert lost["hash"] in str(caught.value)
+    assert before["hash"] in str(caught.value)
+    assert [reader.take().flashblock.hash for _ in range(2)] == hashes(node.chain)[-2:]
+
+
+@STREAMS
+def test_a_cursor_that_is_gone_names_the_oldest(streams: bool) -> None:
+    node = ScriptedNode()
+    steps = [node.add() for _ in range(5)]
+    node.oldest = 3
+    reader = Reader(node, streams, Place.read(steps[0].place))
+    with pytest.raises(CursorGone) as caught:
+        reader.take()
+    assert caught.value.oldest == Place.read(node.chain[3].place)
+
+
+@STREAMS
+def test_a_node_that_was_never_reached_is_an_error(streams: bool) -> None:
+    node = ScriptedNode([beat] * 9)
+    node.refusing = 100
+    with pytest.raises(ConnectionLost, match="refused"):
+        run(Reader(node, streams).feed.next())
+    assert node.refusing == 97
+
+
+@STREAMS
+def test_a_node_that_starts_is_waited_for(streams: bool) -> None:
+    node = ScriptedNode([beat] * 20)
+    node.starting = 10
+    reader = Reader(node, streams, Place.read(node.chain[0].place))
+    added = node.add()
+    assert reader.take().flashblock.hash == added["hash"]
+
+
+@STREAMS
+def test_patience_ends(streams: bool) -> None:
+    node = ScriptedNode([add, restart(10_000), *[beat] * 1000])
+    reader = Reader(node, streams, patience=30.0)
+    reader.take()
+    with pytest.raises(ConnectionLost):
+        reader.take()
+    assert 30 <= node.time < 40
+
+
+def test_waits_double_up_to_a_limit() -> None:
+    waits: list[float] = []
+    node = ScriptedNode([add, restart(9, 0), *[lambda node: waits.append(node.time)] * 9, add])
+    reader = Reader(node, True)
+    reader.take()
+    begun = node.time
+    reader.take()
+    steps = [later - earlier for earlier, later in zip([begun, *waits], waits, strict=False)]
+    assert steps == pytest.approx([0.75 * min(0.05 * 2**failure, 5.0) for failure in range(9)])
+
+
+def test_other_errors_are_the_readers() -> None:
+    class Strange(ScriptedNode):
+        def _result(self, method: str, params: list[Any]) -> Any:
+            return {"flashblocks": "many"} if params[0] else super()._result(method, params)
+
+    with pytest.raises(NotUnderstood, match="no page"):
+        run(Reader(Strange(), False).feed.next())
+
+    class Refusing(ScriptedNode):
+        def answer(self, request: dict[str, Any]) -> bytes:
+            failure = {"code": -32602, "message": "cursor: wrong"}
+            return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "error": failure})
+
+    with pytest.raises(RpcError, match="cursor: wrong"):
+        run(Reader(Refusing(), True).feed.next())
+
+
+@STREAMS
+def test_a_deadline_ends_the_wait_and_not_the_feed(streams: bool) -> None:
+    node = ScriptedNode([silence(1.0)] * 8)
+    reader = Reader(node, streams)
+    reader.feed.deadline = 3.0
+    with pytest.raises(TimedOut):
+        reader.take()
+    assert node.time <= 4
+    reader.feed.deadline = None
+    node.add()
+    assert reader.take().flashblock.hash == node.chain[-1]["hash"]
+
+
+def test_without_following_it_ends_where_the_chain_does() -> None:
+    node = ScriptedNode()
+    steps = [node.add() for _ in range(5)]
+    for streams in (True, False):
+        session = Session(ScriptedTransport(node, streams), options(node, page=2))
+        feed = Feed(session, Place.read(steps[0].place), follow=False)
+        events: Iterator[Any] = iter(lambda: run(feed.next()), None)  # noqa: B023
+        assert [event.flashblock.hash for event in events] == hashes(steps[1:])
+    assert node.dials == 0
+
+
+ACTIONS = st.one_of(
+    st.just(add),
+    st.just(seal),
+    st.just(beat),
+    st.just(lag),
+    st.just("reopen"),
+    st.integers(1, 6).map(undo),
+    st.integers(0, 9).map(cut),
+    st.floats(0, 8).map(silence),
+    st.integers(0, 3).map(lambda count: setting(losing=count)),
+    st.tuples(st.integers(0, 4), st.integers(0, 3)).map(lambda counts: restart(*counts)),
+    st.lists(st.one_of(st.just(add), st.just(seal), st.integers(1, 4).map(undo), st.just(lag)), max_size=8).map(
+        lambda parts: lambda node: [part(node) for part in parts]
+    ),
+)
+
+
+class Reopen(BaseException):
+    """The reader's process ends here."""
+
+
+def end_reader(node: ScriptedNode) -> None:
+    raise Reopen
+
+
+@given(script=st.lists(ACTIONS, max_size=60), before=st.lists(st.booleans(), max_size=8), streams=st.booleans())
+def test_any_script_leaves_the_reader_with_the_nodes_chain(
+    script: list[Any], before: list[bool], streams: bool
+) -> None:
+    node = ScriptedNode()
+    for sealing in before:
+        node.add(sealing)
+    reader = Reader(node, streams, Place.read(node.chain[0].place), page=3, attempts=20)
+    actions: list[Action] = [end_reader if each == "reopen" else each for each in script]
+    node.script.extend([*actions, setting(refusing=0, starting=0, losing=0), *[beat] * 40])
+    while True:
+        try:
+            reader.read()
+            break
+        except Reopen:
+            reader.reopen()
+    assert reader.chain == hashes(node.chain)
