@@ -27,7 +27,17 @@ CRATES = {
 TEST_CRATES = {"testkit", "benches"}
 
 # Modules under python/foreseal by layer; one may import its own package and lower layers.
-PYTHON = {"_core": 0, "errors": 0, "codec": 1, "rpc": 1, "testing": 1, "client": 1, "server": 2, "cli": 3, "__main__": 4}
+PYTHON = {
+    "_core": 0,
+    "errors": 0,
+    "client": 1,
+    "codec": 1,
+    "rpc": 1,
+    "testing": 1,
+    "server": 2,
+    "cli": 3,
+    "__main__": 4,
+}
 
 LONGEST_FILE = 600
 LONGEST_FUNCTION = 70

@@ -28,7 +28,7 @@ from foreseal.client.options import Options
 from foreseal.client.pages import LogPage
 from foreseal.client.place import Place
 from foreseal.client.requests import Position, Request
-from foreseal.client.status import PoolStatus, Status
+from foreseal.client.status import PoolStatus, Status, StoreStatus
 from foreseal.client.transactions import AccessListItem, Authorization, Log, Receipt, Transaction, TransactionStatus
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "Status",
     "StepAdded",
     "StepRemoved",
+    "StoreStatus",
     "TimedOut",
     "Transaction",
     "TransactionStatus",

@@ -57,6 +57,8 @@ def quantity(value: Any) -> int:
     """A number from 0x text, or as it is. Raises ValueError or TypeError."""
     if value.__class__ is int:
         return int(value)
+    if value.__class__ is not str:
+        raise TypeError(value)
     if not value.startswith("0x"):
         raise ValueError(value)
     return int(value, 16)
@@ -67,6 +69,13 @@ def text(value: Any) -> str:
     if value.__class__ is not str:
         raise TypeError(value)
     return str(value)
+
+
+def number(value: Any) -> float:
+    """A plain number. Raises TypeError."""
+    if value.__class__ not in (int, float):
+        raise TypeError(value)
+    return float(value)
 
 
 def flag(value: Any) -> bool:
@@ -91,7 +100,7 @@ def many(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
     return lambda items: _many(read, items)
 
 
-_PLAIN: dict[Any, Reader] = {int: quantity, str: text, bool: flag, Any: lambda value: value}
+_PLAIN: dict[Any, Reader] = {int: quantity, float: number, str: text, bool: flag}
 
 
 def _fields(cls: type[Any]) -> tuple[_Field, ...]:

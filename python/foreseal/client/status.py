@@ -1,8 +1,6 @@
 """What a node says about itself."""
 
 from dataclasses import dataclass
-from typing import Any
-
 from foreseal.client.shapes import Shape
 
 
@@ -16,6 +14,21 @@ class PoolStatus(Shape):
     bytes: int
     start: str
     """new, restored or lost: how the pool began when the node started."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus(Shape):
+    """How far the store on disk is behind."""
+
+    head: int | None
+    """Its newest block."""
+    backlog: int
+    """Sealed blocks that are not stored yet."""
+    share: float
+    """How much the builder takes for that; 1 is all it can."""
+    bytes: int
+    reason: str | None
+    """Why it failed, where it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,5 +54,4 @@ class Status(Shape):
     reason: str | None
     """Why it failed, where it did."""
     pool: PoolStatus
-    store: Any
-    """As the node tells it, or None without one."""
+    store: StoreStatus | None

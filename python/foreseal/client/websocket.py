@@ -144,7 +144,8 @@ class WebSocketTransport:
     def _connect(self, seconds: float, *, pings: bool) -> WebSocketLink:
         settings = _settings(self._options, pings=pings)
         with _explaining(seconds):
-            connection = sync_client.connect(self._url, open_timeout=seconds, **settings)
+            # Entered, since newer versions ask for it; a link closes it.
+            connection = sync_client.connect(self._url, open_timeout=seconds, **settings).__enter__()
         link = WebSocketLink(connection, self._open.discard)
         self._open.add(link)
         return link

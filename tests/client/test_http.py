@@ -1,0 +1,137 @@
+"""HTTP statuses, and targets that are none."""
+
+import asyncio
+import http.server
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from foreseal.client import AsyncClient, Client, ConnectionLost, NotUnderstood, Options, RpcError, TimedOut
+from foreseal.client.needed import needed
+
+Prepared = list[tuple[int, str, bytes]]
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Gives prepared answers (status, content type, body), then none at all."""
+
+    daemon_threads = True
+    prepared: Prepared
+    release: threading.Event
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        if not self.server.prepared:
+            self.server.release.wait(10)
+            return
+        status, kind, body = self.server.prepared.pop(0)
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server(("127.0.0.1", 0), Handler)
+    made.prepared, made.release = [], threading.Event()
+    thread = threading.Thread(target=made.serve_forever)
+    thread.start()
+    yield made
+    made.release.set()
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def ask(server: Server, *prepared: tuple[int, str, bytes], blocking: bool, **options: Any) -> int:
+    server.prepared = list(prepared)
+    url = f"http://127.0.0.1:{server.server_port}"
+    if blocking:
+        with Client(url, Options(**options)) as client:
+            return client.block_number()
+
+    async def main() -> int:
+        async with AsyncClient(url, Options(**options)) as client:
+            return await client.block_number()
+
+    return asyncio.run(main())
+
+
+BOTH = pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "awaited"])
+GOOD = (200, "application/json", b'{"jsonrpc":"2.0","id":2,"result":"0x7"}')
+
+
+@BOTH
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_server_that_is_not_available_is_asked_again(server: Server, blocking: bool, status: int) -> None:
+    page = (status, "text/html", b"<h1>later</h1>")
+    assert ask(server, page, GOOD, blocking=blocking) == 7
+    with pytest.raises(ConnectionLost, match=f"HTTP {status}: <h1>later</h1>"):
+        ask(server, page, blocking=blocking, attempts=1)
+
+
+@BOTH
+def test_an_error_object_counts_whatever_the_status(server: Server, blocking: bool) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"not served"}}'
+    with pytest.raises(RpcError, match="not served"):
+        ask(server, (403, "application/json", body), blocking=blocking)
+
+
+@BOTH
+def test_a_page_is_no_answer(server: Server, blocking: bool) -> None:
+    with pytest.raises(NotUnderstood, match="HTTP 404: nothing here"):
+        ask(server, (404, "text/plain", b"nothing here\n"), GOOD, blocking=blocking)
+
+
+@BOTH
+def test_no_answer_is_a_time_out(server: Server, blocking: bool) -> None:
+    with pytest.raises(TimedOut, match=r"no answer within 0\.05 s"):
+        ask(server, blocking=blocking, timeout=0.05, attempts=2)
+
+
+@BOTH
+def test_nobody_there_is_a_lost_connection(blocking: bool) -> None:
+    url, once = "http://127.0.0.1:9", Options(attempts=1)
+    if blocking:
+        with Client(url, once) as client, pytest.raises(ConnectionLost, match="ConnectError"):
+            client.block_number()
+        return
+
+    async def main() -> None:
+        async with AsyncClient(url, once) as client:
+            with pytest.raises(ConnectionLost, match="ConnectError"):
+                await client.block_number()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("made", [Client, AsyncClient])
+def test_what_is_no_target_is_refused(made: Any) -> None:
+    with pytest.raises(ValueError, match="target: a URL with http, https, ws or wss, not 'localhost:8545'"):
+        made("localhost:8545")
+    with pytest.raises(TypeError, match="target: a URL, an ASGI application or a chain, not int"):
+        made(8545)
+
+
+def test_an_application_is_for_the_awaited_client() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    with pytest.raises(TypeError, match="use AsyncClient"):
+        Client(app)
+    AsyncClient(app)
+
+
+def test_a_missing_package_is_named_with_what_to_install() -> None:
+    with pytest.raises(ImportError, match=r"needs the package nowhere: pip install 'foreseal\[client\]'"):
+        needed("nowhere.at.all")

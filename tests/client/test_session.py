@@ -1,0 +1,192 @@
+"""What is tried again and what is not, and what an answer must be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+from eth_account import Account
+
+from foreseal.client import ConnectionLost, NotUnderstood, Options, RpcError, TimedOut, calls
+from foreseal.client.flow import run
+from foreseal.client.requests import Request
+from foreseal.client.session import Session
+
+# Signed once and for all: a transfer of nothing.
+SIGNED = Account.from_key(b"\1" * 32).sign_transaction(
+    {"chainId": 1, "nonce": 0, "to": "0x" + "22" * 20, "value": 0, "gas": 21000, "gasPrice": 1}
+)
+RAW, HASH = bytes(SIGNED.raw_transaction), "0x" + bytes(SIGNED.hash).hex()
+
+Reply = Callable[[dict[str, Any]], Any]
+
+
+def result(value: Any) -> Reply:
+    return lambda request: {"jsonrpc": "2.0", "id": request["id"], "result": value}
+
+
+def error(code: int, message: str, **data: Any) -> Reply:
+    return lambda request: {
+        "jsonrpc": "2.0",
+        "id": request["id"],
+        "error": {"code": code, "message": message} | ({"data": data} if data else {}),
+    }
+
+
+class Answering:
+    """A transport that gives prepared answers, one an exchange; an exception is raised in place of an answer."""
+
+    streams = False
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[Any] = []
+        self.waited: list[float] = []
+
+    def exchange(self, body: bytes, seconds: float) -> bytes:
+        asked = orjson.loads(body)
+        self.asked.append(asked)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, bytes):
+            return answer
+        if isinstance(asked, list) and isinstance(answer, list):
+            return orjson.dumps([reply(request) for reply, request in zip(answer, asked, strict=True)])
+        return orjson.dumps(answer(asked))
+
+    def dial(self, seconds: float) -> Any:
+        raise NotImplementedError
+
+    def sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def methods(self) -> list[str]:
+        return [asked["method"] for asked in self.asked]
+
+
+def execute(transport: Answering, request: Request[Any], **changes: Any) -> Any:
+    return run(Session(transport, Options(random=lambda: 1.0, **changes)).execute(request))
+
+
+def test_a_call_is_a_request_object_with_an_id_of_its_own() -> None:
+    transport = Answering(result("0x7"), result("0x8"))
+    session = Session(transport, Options())
+    assert [run(session.execute(calls.block_number())) for _ in range(2)] == [7, 8]
+    assert transport.asked[0] == {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
+    assert transport.asked[1]["id"] == 2
+
+
+@pytest.mark.parametrize("lost", [ConnectionLost("gone"), TimedOut("late")])
+def test_a_read_is_repeated_after_a_lost_answer(lost: Exception) -> None:
+    transport = Answering(lost, lost, result("0x7"))
+    assert execute(transport, calls.block_number()) == 7
+    assert transport.waited == [0.05, 0.1]
+    with pytest.raises(type(lost)):
+        execute(Answering(lost, lost, lost, result("0x7")), calls.block_number())
+
+
+def test_what_does_more_when_repeated_is_not_repeated() -> None:
+    transport = Answering(ConnectionLost("gone"), result(True))
+    with pytest.raises(ConnectionLost):
+        execute(transport, calls.request("evm_mine"))
+    assert transport.methods == ["evm_mine"]
+
+
+@pytest.mark.parametrize(
+    "passing", [error(-32002, "the node is starting"), error(-32005, "too many calls at once", limit="calls", max=1)]
+)
+def test_what_the_node_did_not_begin_is_tried_again_whatever_it_is(passing: Reply) -> None:
+    assert execute(Answering(passing, passing, result(True)), calls.request("evm_mine")) is True
+    with pytest.raises(RpcError):
+        execute(Answering(passing, passing, passing), calls.request("evm_mine"))
+
+
+@pytest.mark.parametrize(("code", "message"), [(-32000, "nonce too low"), (-32005, "too many logs"), (3, "reverted")])
+def test_other_errors_are_the_callers_at_once(code: int, message: str) -> None:
+    transport = Answering(error(code, message, limit="logs"))
+    with pytest.raises(RpcError) as caught:
+        execute(transport, calls.block_number())
+    assert (caught.value.code, caught.value.message, caught.value.data) == (code, message, b'{"limit":"logs"}')
+
+
+@pytest.mark.parametrize("said", ["already known", "nonce too low"])
+def test_a_submission_whose_answer_was_lost_is_a_success_if_the_node_has_it(said: str) -> None:
+    transport = Answering(ConnectionLost("gone"), error(-32000, said), result({"hash": HASH}))
+    assert execute(transport, calls.send_raw_transaction(RAW)) == HASH
+    assert transport.methods == ["eth_sendRawTransaction"] * 2 + ["eth_getTransactionByHash"]
+    assert transport.asked[0]["params"] == transport.asked[1]["params"] == ["0x" + RAW.hex()]
+    assert transport.asked[2]["params"] == [HASH]
+
+
+def test_a_submission_whose_answer_was_lost_fails_if_the_node_lacks_it() -> None:
+    transport = Answering(ConnectionLost("gone"), error(-32000, "nonce too low"), result(None))
+    with pytest.raises(RpcError, match="nonce too low"):
+        execute(transport, calls.send_raw_transaction(RAW))
+    with pytest.raises(RpcError, match="insufficient"):
+        execute(Answering(ConnectionLost("gone"), error(-32000, "insufficient funds")), calls.send_raw_transaction(RAW))
+
+
+def test_a_submission_that_the_node_had_before_is_an_error_without_a_loss() -> None:
+    transport = Answering(error(-32000, "already known"))
+    with pytest.raises(RpcError, match="already known"):
+        execute(transport, calls.send_raw_transaction(RAW))
+    assert len(transport.asked) == 1
+
+
+def test_a_batch_is_one_exchange_and_its_answers_may_come_in_any_order() -> None:
+    transport = Answering([result("0x1"), result("0x2"), error(-32000, "no")])
+    requests = [calls.block_number(), calls.chain_id(), calls.gas_price()]
+    session = Session(transport, Options())
+    *numbers, failed = run(session.batch(requests, return_errors=True))
+    assert numbers == [1, 2]
+    assert isinstance(failed, RpcError)
+    turned = b'[{"jsonrpc":"2.0","id":5,"result":"0x5"},{"jsonrpc":"2.0","id":4,"result":"0x4"}]'
+    transport.answers = [turned]
+    assert run(session.batch(requests[:2])) == [4, 5]
+    transport.answers = [[error(-32000, "no"), result("0x1")]]
+    with pytest.raises(RpcError, match="no"):
+        run(session.batch(requests[:2]))
+    assert run(session.batch([])) == []
+
+
+def test_a_batch_with_a_submission_is_repeated_and_settled() -> None:
+    transport = Answering(
+        ConnectionLost("gone"), [result("0x1"), error(-32000, "already known")], result({"hash": HASH})
+    )
+    session = Session(transport, Options())
+    assert run(session.batch([calls.block_number(), calls.send_raw_transaction(RAW)])) == [1, HASH]
+    alone = Answering(ConnectionLost("gone"))
+    with pytest.raises(ConnectionLost):
+        run(Session(alone, Options()).batch([calls.block_number(), calls.request("evm_mine")]))
+
+
+def test_a_batch_that_is_refused_as_a_whole_raises_that_error() -> None:
+    refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"a batch may have at most 1"}}'
+    with pytest.raises(RpcError, match="at most 1"):
+        run(Session(Answering(refusal), Options()).batch([calls.block_number()] * 2))
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"<html>", "no JSON"),
+        (b"[]", "no response object"),
+        (b'{"jsonrpc":"2.0","id":1}', "neither result nor error"),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":"x"}}', "no error object"),
+        (b'{"jsonrpc":"2.0","id":1,"result":"seven"}', "eth_blockNumber"),
+        (b'{"jsonrpc":"2.0","id":1,"result":null}', "eth_blockNumber"),
+        (b'{"jsonrpc":"2.0","id":1,"result":true}', "eth_blockNumber"),
+    ],
+)
+def test_what_is_no_answer_is_said_to_be_none(answer: bytes, says: str) -> None:
+    with pytest.raises(NotUnderstood, match=says):
+        execute(Answering(answer), calls.block_number())
+
+
+def test_the_hash_of_a_transaction_is_that_of_its_bytes() -> None:
+    assert calls.transaction_hash(RAW) == calls.transaction_hash("0x" + RAW.hex()) == HASH

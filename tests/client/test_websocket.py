@@ -1,0 +1,220 @@
+"""Calls and feeds over real sockets."""
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import pytest
+
+from client.scripted import ScriptedNode
+from client.socket_node import SocketNode
+from foreseal.client import AsyncClient, Backoff, Client, ConnectionLost, Options, Place, StepRemoved, TimedOut
+from streams.proxy import CuttingProxy
+
+QUICK = Options(timeout=5.0, silence=5.0, backoff=Backoff(0.001, 0.01), attempts=50)
+
+
+@asynccontextmanager
+async def listening(mean: int | None = None) -> AsyncIterator[tuple[SocketNode, CuttingProxy, str]]:
+    """A node behind a proxy, and the URL of the proxy."""
+    node = SocketNode()
+    await node.listen()
+    proxy = CuttingProxy(node.port, random.Random(1), mean)
+    await proxy.start()
+    try:
+        yield node, proxy, f"ws://127.0.0.1:{proxy.port}"
+    finally:
+        await proxy.stop()
+        await node.stop()
+
+
+@contextmanager
+def listening_thread() -> Iterator[tuple[SocketNode, Callable[[Callable[[], Any]], Any], str]]:
+    """The same on the event loop of another thread, and a function that runs something there."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def there(work: Callable[[], Any]) -> Any:
+        async def run() -> Any:
+            done = work()
+            return await done if isinstance(done, Coroutine) else done
+
+        return asyncio.run_coroutine_threadsafe(run(), loop).result(10)
+
+    node = SocketNode()
+    there(node.listen)
+    try:
+        yield node, there, f"ws://127.0.0.1:{node.port}"
+    finally:
+        there(node.stop)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def test_calls_share_a_connection_and_run_at_once() -> None:
+    async def main() -> None:
+        async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
+            node.add()
+            pages = await asyncio.gather(*(client.get_flashblocks() for _ in range(20)))
+            assert {page.cursor.hash for page in pages} == {node.chain[-1]["hash"]}
+            assert proxy.connections == 1
+
+    asyncio.run(main())
+
+
+def test_a_call_is_repeated_over_another_connection_after_a_cut() -> None:
+    async def main() -> None:
+        async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
+            await client.get_flashblocks()
+            port = node.port
+            await node.stop()
+            waiting = asyncio.create_task(client.get_flashblocks())
+            await asyncio.sleep(0)
+            await node.listen(port)
+            assert (await waiting).cursor.hash == node.chain[-1]["hash"]
+            assert proxy.connections >= 2
+
+    asyncio.run(main())
+
+
+def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
+    with Client("ws://127.0.0.1:9", Options(attempts=1)) as client, pytest.raises(ConnectionLost):
+        client.block_number()
+
+    async def main() -> None:
+        async with AsyncClient("ws://127.0.0.1:9", Options(attempts=1)) as client:
+            with pytest.raises(ConnectionLost):
+                await client.block_number()
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_does_not_come_is_a_time_out() -> None:
+    # The scripted node answers nothing but what it knows.
+    class Mute(SocketNode):
+        def answer(self, request: dict[str, Any]) -> bytes:
+            return b'{"jsonrpc":"2.0","id":99999,"result":null}'
+
+    async def main() -> None:
+        node = Mute()
+        await node.listen()
+        async with AsyncClient(f"ws://127.0.0.1:{node.port}", Options(timeout=0.1, attempts=2)) as client:
+            with pytest.raises(TimedOut):
+                await client.block_number()
+        await node.stop()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("mean", [400, 3_000, 20_000])
+def test_a_feed_cut_at_random_bytes_tells_every_step_once_and_in_order(mean: int) -> None:
+    async def main() -> None:
+        rng = random.Random(mean)
+        async with listening(mean) as (node, proxy, url), AsyncClient(url, QUICK) as client:
+            chain = [node.chain[0]["hash"]]
+            told = 0
+
+            async def read() -> None:
+                nonlocal told
+                async for event in client.feed(Place.read(node.chain[0].place)):
+                    told += 1
+                    if isinstance(event, StepRemoved):
+                        assert chain.pop() == event.flashblock.hash
+                    else:
+                        assert chain[-1] == event.flashblock.parent
+                        chain.append(event.flashblock.hash)
+
+            reading = asyncio.create_task(read())
+            for _ in range(400):
+                _act(node, rng)
+                await asyncio.sleep(rng.random() * 0.002)
+            proxy.mean = None
+            while chain != [step["hash"] for step in node.chain]:
+                assert not reading.done(), reading.exception()
+                node.beat()
+                await asyncio.sleep(0.01)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+            assert proxy.cuts > 5
+            assert told > 100
+
+    asyncio.run(main())
+
+
+def _act(node: ScriptedNode, rng: random.Random) -> None:
+    kind = rng.randrange(20)
+    if kind < 15:
+        node.add(seal=kind < 3)
+    elif kind < 16:
+        node.undo(rng.randint(1, 5))
+    else:
+        node.beat()
+
+
+def test_a_wait_for_an_event_may_be_broken_off_and_begun_again() -> None:
+    async def main() -> None:
+        async with listening() as (node, proxy, url), AsyncClient(url, QUICK) as client:
+            feed = client.feed()
+            await feed.connect()
+            for _ in range(20):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(anext(feed), 0.005)
+            added = [node.add()["hash"] for _ in range(3)]
+            assert [(await anext(feed)).flashblock.hash for _ in range(3)] == added
+            assert (feed.connections, proxy.connections) == (1, 2)
+
+    asyncio.run(main())
+
+
+def test_a_feed_lets_go_of_its_connection_when_it_is_closed() -> None:
+    async def main() -> None:
+        async with listening() as (node, _, url), AsyncClient(url, QUICK) as client:
+            async with client.feed() as feed:
+                await feed.connect()
+                assert node.subscriptions == 1
+            await node.closed.wait()
+            with pytest.raises(StopAsyncIteration):
+                await anext(feed)
+
+    asyncio.run(main())
+
+
+def test_the_blocking_client_reads_calls_and_feed() -> None:
+    with listening_thread() as (node, there, url), Client(url, QUICK) as client:
+        place = client.get_flashblocks().cursor
+        with client.feed(place) as feed:
+            added = [there(node.add)["hash"] for _ in range(3)]
+            assert [next(feed).flashblock.hash for _ in range(3)] == added
+            there(node.stop)
+            there(lambda: node.undo(1))
+            added = [there(node.add)["hash"]]
+            there(node.listen)
+            assert [next(feed).flashblock.removed for _ in range(2)] == [True, False]
+            assert feed.place == Place.read(node.chain[-1].place)
+            assert feed.connections == 2
+        assert client.get_flashblocks().cursor == feed.place
+
+
+def test_the_blocking_clients_answers_stay_with_their_calls() -> None:
+    with listening_thread() as (node, _, url), Client(url, QUICK) as client:
+        wrong: list[Any] = []
+
+        def ask(limit: int) -> None:
+            for _ in range(50):
+                page = client.get_flashblocks(Place.read(node.chain[0].place), limit)
+                if len(page.flashblocks) != limit:
+                    wrong.append(page)
+
+        for _ in range(5):
+            node.add()
+        threads = [threading.Thread(target=ask, args=(limit,)) for limit in range(1, 5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong

@@ -1,0 +1,84 @@
+"""A TCP proxy that breaks its connections at random bytes."""
+
+import asyncio
+import contextlib
+import random
+
+_CHUNK = 65536
+
+
+class CuttingProxy:
+    """Forwards connections to `target`, each only for so many bytes; then both of its ends are reset."""
+
+    def __init__(self, target: int, rng: random.Random, mean: int | None) -> None:
+        """`target` is a port on this machine; `mean` bytes pass on average before a cut, None: no cuts."""
+        self.target = target
+        """May be set at any time: connections that come later go there."""
+        self.mean = mean
+        self.port = 0
+        self.connections = 0
+        self.cuts = 0
+        self._rng = rng
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Listen on a free port of the loopback."""
+        self._server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Stop listening and end all connections."""
+        assert self._server is not None
+        self._server.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self.connections += 1
+        other: asyncio.StreamWriter | None = None
+        try:
+            with contextlib.suppress(OSError):
+                other_reader, other = await asyncio.open_connection("127.0.0.1", self.target)
+                budget = _Budget(None if self.mean is None else int(self._rng.expovariate(1 / self.mean)))
+                pipes = [
+                    asyncio.create_task(_pipe(*each, budget)) for each in ((reader, other), (other_reader, writer))
+                ]
+                try:
+                    await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for pipe in pipes:
+                        pipe.cancel()
+                    await asyncio.gather(*pipes, return_exceptions=True)
+                self.cuts += budget.left == 0
+        finally:
+            for end in (writer, other):
+                if end is not None:
+                    end.transport.abort()
+
+
+class _Budget:
+    """Bytes that may still pass, in both directions together."""
+
+    def __init__(self, left: int | None) -> None:
+        self.left = left
+
+    def take(self, data: bytes) -> bytes:
+        if self.left is None:
+            return data
+        data = data[: self.left]
+        self.left -= len(data)
+        return data
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, budget: _Budget) -> None:
+    """Returns when one side closed, or when nothing more may pass."""
+    with contextlib.suppress(OSError):
+        while budget.left != 0 and (data := await reader.read(_CHUNK)):
+            writer.write(budget.take(data))
+            await writer.drain()
