@@ -1,6 +1,7 @@
 """What a node says about itself."""
 
 from dataclasses import dataclass
+
 from foreseal.client.shapes import Shape
 
 
