@@ -279,6 +279,7 @@ impl Sequencer {
             self.publish(self.view()?);
         }
         self.journal.append(&[Record::Step(step.clone())])?;
+        tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         if !mutant!("publish-before-append") {
             self.chain.stepped(block, recorded);
             self.publish(self.view()?);

@@ -9,6 +9,7 @@ mod calls;
 mod development;
 mod fees;
 mod filters;
+mod freshness;
 mod geth_traces;
 mod log_pages;
 mod logs;
@@ -29,7 +30,7 @@ mod written_traces;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{B256, U256};
-use foreseal_journal::RealDisk;
+use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
     Clock, Development, FinalityDepth, Node, Producer, Production, Settings, SteppedClock, StoreSettings,
     Surroundings, View,
@@ -88,13 +89,23 @@ impl Bench {
     }
 
     fn open(datadir: tempfile::TempDir, settings: Settings, wallets: Vec<Wallet>, limits: Limits) -> Self {
+        Self::open_on(Arc::new(RealDisk), datadir, settings, wallets, limits)
+    }
+
+    fn open_on(
+        disk: Arc<dyn Disk>,
+        datadir: tempfile::TempDir,
+        settings: Settings,
+        wallets: Vec<Wallet>,
+        limits: Limits,
+    ) -> Self {
         let clock = Arc::new(SteppedClock::default());
         let mut count = 0_u64;
         let randomness = Box::new(move || {
             count += 1;
             B256::from(U256::from(count))
         });
-        let surroundings = Surroundings { clock: clock.clone(), randomness, disk: Arc::new(RealDisk) };
+        let surroundings = Surroundings { clock: clock.clone(), randomness, disk };
         let node = Node::open(settings, surroundings).unwrap();
         let producer = node.start_stepped().unwrap();
         Self {

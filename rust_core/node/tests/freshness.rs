@@ -1,0 +1,192 @@
+//! Production that stalls or ends: what the node says of it, and what goes on meanwhile.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Condvar, Mutex},
+    time::{Duration, Instant},
+};
+
+use alloy_primitives::B256;
+use foreseal_journal::{Disk, DiskFile, RealDisk};
+use foreseal_node::{Node, SteppedClock, Surroundings};
+use foreseal_testkit::{Fees, Wallet};
+use support::{Bench, STEP, settings};
+
+/// An end for a test whose node does not get on.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A disk whose syncs can be made to hang, as a network file system or a dying device lets them.
+#[derive(Clone, Default)]
+struct HangingDisk(Arc<(Mutex<Sync>, Condvar)>);
+
+#[derive(Default)]
+struct Sync {
+    hangs: bool,
+    /// Whether somebody is held up.
+    held: bool,
+}
+
+impl HangingDisk {
+    fn set_hangs(&self, hangs: bool) {
+        self.0.0.lock().unwrap().hangs = hangs;
+        self.0.1.notify_all();
+    }
+
+    fn holds_somebody(&self) -> bool {
+        self.0.0.lock().unwrap().held
+    }
+
+    fn pass(&self) {
+        let mut sync = self.0.0.lock().unwrap();
+        while sync.hangs {
+            sync.held = true;
+            sync = self.0.1.wait(sync).unwrap();
+        }
+        sync.held = false;
+    }
+}
+
+impl Disk for HangingDisk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        RealDisk.create_dir(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        RealDisk.list(dir)
+    }
+
+    fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(HangingFile(RealDisk.open(path, write)?, self.clone())))
+    }
+
+    fn create(&self, path: &Path, size: u64) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(HangingFile(RealDisk.create(path, size)?, self.clone())))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        RealDisk.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        RealDisk.sync_dir(dir)
+    }
+}
+
+struct HangingFile(Box<dyn DiskFile>, HangingDisk);
+
+impl DiskFile for HangingFile {
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.0.write_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.1.pass();
+        self.0.sync()
+    }
+}
+
+/// Moves the clock on by steps until `reached`: the writer sleeps by the machine's clock and ticks by this one.
+fn advance_until(clock: &SteppedClock, what: &str, reached: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !reached() {
+        assert!(Instant::now() < end, "waited in vain: {what}");
+        clock.advance(STEP);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Invariants 5 and 7. The writing thread is the node's own; it stands in a sync that does not return.
+#[test]
+fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let (clock, disk) = (Arc::<SteppedClock>::default(), HangingDisk::default());
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        randomness: Box::new(|| B256::repeat_byte(1)),
+        disk: Arc::new(disk.clone()),
+    };
+    let node = Node::open(settings(datadir.path(), &wallets), surroundings).unwrap();
+    node.start();
+    advance_until(&clock, "a sealed block", || node.view().is_some_and(|view| view.latest().number() > 0));
+    let transfer = |nonce| wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default());
+
+    disk.set_hangs(true);
+    let promised = node.submit(&transfer(0)).unwrap();
+    advance_until(&clock, "a writer that is held up", || disk.holds_somebody());
+    let (before, age) = (node.view().unwrap(), node.age());
+    clock.advance(Duration::from_mins(1));
+
+    assert_eq!(node.age(), age + Duration::from_mins(1));
+    let limit = node.tick_limit();
+    let reason = node.status().healthy(limit).unwrap_err();
+    assert_eq!(reason, format!("last tick {} ms ago, limit 5000 ms", node.age().as_millis()));
+    assert_eq!(node.status().ready(limit).unwrap_err(), reason);
+    let view = node.view().unwrap();
+    assert!(Arc::ptr_eq(&view, &before), "what is not durable is not shown");
+    assert_eq!(view.pending().number(), view.latest().number() + 1, "pending is not latest in disguise");
+    assert_eq!(view.transaction(&promised).unwrap().map(drop), None);
+    assert!(node.pool().contains(&promised));
+    // The pool promises nothing, so it goes on.
+    let later = node.submit(&transfer(1)).unwrap();
+
+    disk.set_hangs(false);
+    let done = || node.view().unwrap().transaction(&later).unwrap().is_some();
+    advance_until(&clock, "the step that was held up", done);
+    assert!(node.view().unwrap().transaction(&promised).unwrap().is_some());
+    advance_until(&clock, "a fresh view", || node.status().ready(limit).is_ok());
+    // A writer that sleeps by a clock that stands still is woken by this.
+    node.stop();
+}
+
+#[test]
+fn the_limit_is_five_steps_or_five_seconds_whichever_is_longer() {
+    let (ms, wallets) = (Duration::from_millis, Wallet::some(1));
+    for (step, limit) in
+        [(ms(10), 5_000), (ms(200), 5_000), (ms(1_000), 5_000), (ms(1_001), 5_005), (ms(2_000), 10_000)]
+    {
+        let datadir = tempfile::tempdir().unwrap();
+        let mut settings = settings(datadir.path(), &wallets);
+        settings.production.step = step;
+        let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
+        assert_eq!(bench.node.tick_limit(), ms(limit));
+        let health = || {
+            let (status, limit) = (bench.node.status(), bench.node.tick_limit());
+            let (healthy, ready) = (status.healthy(limit), status.ready(limit));
+            assert_eq!(healthy, ready);
+            healthy
+        };
+        bench.clock.advance(ms(limit));
+        assert_eq!(health(), Ok(()), "{step:?}");
+        bench.clock.advance(ms(1));
+        assert_eq!(health(), Err(format!("last tick {} ms ago, limit {limit} ms", limit + 1)), "{step:?}");
+    }
+}
+
+/// A node that only serves has no ticks to be late.
+#[test]
+fn a_node_that_only_serves_is_ready_at_any_age() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let clock = Arc::<SteppedClock>::default();
+    let settings = foreseal_node::Settings { produce: false, ..settings(datadir.path(), &wallets) };
+    let surroundings =
+        Surroundings { clock: clock.clone(), randomness: Box::new(|| B256::ZERO), disk: Arc::new(RealDisk) };
+    let node = Node::open(settings, surroundings).unwrap();
+    assert!(node.status().ready(node.tick_limit()).is_err(), "not before its journal is replayed");
+    assert!(node.start_stepped().unwrap().is_none());
+    clock.advance(Duration::from_hours(1));
+    assert_eq!(node.status().ready(node.tick_limit()), Ok(()));
+    assert_eq!(node.age(), Duration::from_hours(1), "and says so");
+}

@@ -1,0 +1,132 @@
+//! Invariant 5: when production stalls or ends, every answer stays what the last step made it, and says how old it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use foreseal_journal::simulated::{Fault, SimulatedDisk};
+use foreseal_node::{Clock, SubmitError};
+use foreseal_testkit::{Fees, Wallet};
+use serde_json::{Value, json};
+
+use super::{Bench, data, raw_params, settings};
+use crate::{Limits, Reply};
+
+/// Everything that is asked of `pending`, of `latest`, and the step's own number in words.
+const READS: [(&str, &str); 9] = [
+    ("eth_getBlockByNumber", r#"["pending",true]"#),
+    ("eth_getBlockReceipts", r#"["pending"]"#),
+    ("eth_getLogs", r#"[{"fromBlock":"pending"}]"#),
+    ("eth_getBlockByNumber", r#"["latest",true]"#),
+    ("eth_getBlockReceipts", r#"["latest"]"#),
+    ("eth_blockNumber", "[]"),
+    ("eth_gasPrice", "[]"),
+    ("eth_syncing", "[]"),
+    ("txpool_status", "[]"),
+];
+
+fn reads(bench: &Bench) -> Vec<Value> {
+    READS.iter().map(|(method, params)| bench.ask(method, params)).collect()
+}
+
+/// A chain with a sealed block, and one being built that holds a transaction, on a disk that a test can break.
+fn building() -> (Bench, SimulatedDisk) {
+    let (datadir, wallets, disk) = (tempfile::tempdir().unwrap(), Wallet::some(2), SimulatedDisk::default());
+    let settings = settings(datadir.path(), &wallets);
+    let mut bench = Bench::open_on(Arc::new(disk.clone()), datadir, settings, wallets, Limits::default());
+    bench.seal();
+    let transfer = transfer(&bench, 0);
+    bench.submit(&transfer);
+    bench.tick();
+    (bench, disk)
+}
+
+fn transfer(bench: &Bench, nonce: u64) -> alloy_primitives::Bytes {
+    bench.wallets[0].transfer(nonce, bench.wallets[1].address, 1, Fees::default())
+}
+
+/// The pending block is the one after the latest, at its step 1, with its one transaction.
+fn assert_pending_is_the_last_step(bench: &Bench, when: &str) {
+    let (pending, latest) = (
+        bench.ask("eth_getBlockByNumber", r#"["pending",false]"#),
+        bench.ask("eth_getBlockByNumber", r#"["latest",false]"#),
+    );
+    assert_eq!((&pending["number"], &latest["number"]), (&json!("0x2"), &json!("0x1")), "{when}");
+    assert_eq!(pending["parentHash"], latest["hash"], "{when}");
+    assert_eq!(pending["transactions"].as_array().unwrap().len(), 1, "{when}");
+    assert_ne!(pending["hash"], latest["hash"], "{when}");
+    let status = bench.ask("foreseal_status", "[]");
+    assert_eq!(
+        (&status["block"], &status["index"], &status["hash"], &status["latest"]),
+        (&json!("0x2"), &json!("0x1"), &pending["hash"], &json!("0x1")),
+        "{when}"
+    );
+}
+
+#[test]
+fn while_ticks_stop_answers_stay_and_the_age_grows() {
+    let (mut bench, _) = building();
+    let before = reads(&bench);
+    assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
+    let mut age = 0;
+    // Far beyond the slot's end: who asks seals nothing.
+    for more in [1, 199, 4_800, 1, 3_600_000] {
+        bench.clock.advance(Duration::from_millis(more));
+        age += more;
+        assert_pending_is_the_last_step(&bench, &format!("{age} ms"));
+        assert_eq!(reads(&bench), before, "{age} ms");
+        let status = bench.ask("foreseal_status", "[]");
+        assert_eq!((&status["age"], &status["phase"]), (&json!(age), &json!("producing")));
+    }
+    // A tick heals all of it: the block whose slot has ended is sealed as it stood.
+    bench.tick();
+    assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
+    let sealed = bench.ask("eth_getBlockByNumber", r#"["0x2",true]"#);
+    assert_eq!(sealed["hash"], before[0]["hash"]);
+}
+
+#[test]
+fn a_full_disk_ends_production_and_submissions_but_no_reads() {
+    let (mut bench, disk) = building();
+    let before = reads(&bench);
+    let pooled = transfer(&bench, 1);
+    let waiting = match bench.api.begin(Some(&bench.view()), method(), raw_params(&pooled).as_bytes()) {
+        Ok(Reply::Later(wait)) => wait,
+        other => panic!("{other:?}"),
+    };
+    disk.fail_at(disk.operations(), Fault::Full);
+    bench.clock.advance(Duration::from_millis(200));
+    let failed = bench.producer.as_mut().unwrap().tick(bench.clock.now(), &mut || true).unwrap_err();
+    let reason = failed.to_string();
+    assert!(
+        reason.starts_with("the journal could not be written, so nothing more is promised: "),
+        "{reason}"
+    );
+    bench.clock.advance(Duration::from_secs(1));
+
+    assert_pending_is_the_last_step(&bench, "after the failure");
+    // Of the pool alone there is one more.
+    let (now, pool) = (reads(&bench), READS.len() - 1);
+    assert_eq!((&now[..pool], &now[pool]["pending"]), (&before[..pool], &json!("0x1")));
+    let status = bench.ask("foreseal_status", "[]");
+    assert_eq!(
+        (&status["age"], &status["phase"], &status["reason"]),
+        (&json!(1_200), &json!("failed"), &json!(reason))
+    );
+    let health = bench.api.node().status().healthy(bench.api.node().tick_limit());
+    assert_eq!(health, Err(format!("production stopped: {reason}")));
+
+    let refused = SubmitError::Stopped(reason).to_string();
+    for method in ["eth_sendRawTransaction", "eth_sendRawTransactionSync"] {
+        let error = bench.error(method, &raw_params(&transfer(&bench, 2)));
+        assert_eq!((error.code, &error.message), (-32002, &refused), "{method}");
+    }
+    // Who waits is told at its time: the transaction is in the pool, and in no step.
+    assert!(bench.api.poll(method(), &waiting).unwrap().is_none());
+    bench.clock.advance(Duration::from_secs(1));
+    let error = bench.api.poll(method(), &waiting).unwrap_err();
+    assert_eq!((error.code, data(&error)), (4, json!(alloy_primitives::keccak256(&pooled))));
+}
+
+fn method() -> &'static crate::Method {
+    crate::method("eth_sendRawTransactionSync").unwrap()
+}
