@@ -9,7 +9,7 @@ from pathlib import Path
 
 import uvloop
 from benches.load.__main__ import served
-from benches.load.visible import Caller
+from benches.load.lanes import Lane
 from benches.origin import origin
 
 RESULT = Path(__file__).parents[1] / "results" / "start.json"
@@ -19,10 +19,10 @@ TARGET_MS, TARGET_MB = 1000, 120
 
 async def first_answer(port: int) -> None:
     """Return when the node has answered a call; while it replays its journal it says that it is starting."""
-    caller = await Caller(port).open()
+    lane = await Lane(port).open()
     while True:
         try:
-            await caller.call("eth_blockNumber")
+            await lane.ask("eth_blockNumber")
         except RuntimeError:
             await asyncio.sleep(0.002)
         else:

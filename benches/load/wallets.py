@@ -1,0 +1,77 @@
+"""Accounts of the development chain and their transactions, signed beforehand so that no generator is the limit."""
+
+from dataclasses import dataclass
+
+import orjson
+from eth_keys.datatypes import PrivateKey
+
+from foreseal._core import derive_accounts
+from foreseal.codec import keccak, rlp_encode
+
+MNEMONIC = "test test test test test test test test test test test junk"
+CHAIN_ID = 31337
+GWEI = 10**9
+MAX_FEE, TIP = 20 * GWEI, GWEI
+NOBODY = b"\xee" * 20
+
+TRANSFER = keccak(b"Transfer(address,address,uint256)")
+"""First topic of the logs of `logger`."""
+# CALLER, ADDRESS and the event as topics, one word of zeros as data: what a token's transfer logs.
+_ONE_LOG = b"\x30\x33\x7f" + TRANSFER + b"\x60\x20\x5f\xa3"
+# Copies what follows it to memory and returns it.
+_CREATE = b"\x61%b\x80\x60\x0a\x5f\x39\x5f\xf3"
+_GAS, _GAS_A_LOG = 21_000, 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signed transaction."""
+
+    raw: str
+    """0x hex, as it is sent."""
+    hash: str
+
+    def call(self, method: str) -> bytes:
+        """The body of a call that submits it."""
+        return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": [self.raw]})
+
+
+class Wallet:
+    """One account; its transactions take the nonces 0, 1, 2 and so on."""
+
+    def __init__(self, address: str, key: str) -> None:
+        self.address = address
+        self._key = PrivateKey(bytes.fromhex(key.removeprefix("0x")))
+        self._nonce = 0
+
+    def sign(self, to: bytes = NOBODY, gas: int = _GAS, value: int = 0, data: bytes = b"") -> Signed:
+        """A transaction of EIP-1559 with the next nonce."""
+        fields = [_number(part) for part in (CHAIN_ID, self._nonce, TIP, MAX_FEE, gas)]
+        fields += [to, _number(value), data, []]  # type: ignore[list-item]
+        self._nonce += 1
+        y_parity, r, s = self._key.sign_msg_hash(keccak(b"\x02" + rlp_encode(fields))).vrs
+        raw = b"\x02" + rlp_encode([*fields, _number(y_parity), _number(r), _number(s)])
+        return Signed("0x" + raw.hex(), "0x" + keccak(raw).hex())
+
+    def skip(self, count: int) -> None:
+        """Leave out so many nonces."""
+        self._nonce += count
+
+    def call(self, contract: bytes, logs: int) -> Signed:
+        """A call of a contract that logs so many times."""
+        return self.sign(contract, _GAS + _GAS_A_LOG * logs)
+
+    def create_logger(self, logs: int) -> tuple[Signed, bytes]:
+        """The creation of a contract each call of which logs so many transfers, and its address."""
+        address = keccak(rlp_encode([bytes.fromhex(self.address[2:]), _number(self._nonce)]))[12:]
+        code = _ONE_LOG * logs
+        return self.sign(b"", 1_000_000, data=_CREATE % len(code).to_bytes(2) + code), address
+
+
+def wallets(count: int) -> list[Wallet]:
+    """The first accounts of a development chain that was started with so many."""
+    return [Wallet(address, key) for address, key in derive_accounts(MNEMONIC, count)]
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes((value.bit_length() + 7) // 8)

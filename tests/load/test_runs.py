@@ -1,0 +1,30 @@
+"""The load runs in their shortest form: they end, all they send comes back, and the file says where it is from."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+ORIGIN = {"command", "date", "commit", "dirty", "machine", "versions", "results"}
+
+
+def run(name: str, saved: Path, *options: object) -> list[dict[str, Any]]:
+    """The results of a load run, one line of figures each."""
+    command = [sys.executable, "-m", f"benches.load.{name}", *map(str, options), "--save", str(saved)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(saved.read_text())
+    assert report.keys() >= ORIGIN
+    assert report["command"].split() == ["python", "-m", f"benches.load.{name}", *map(str, options)]
+    results: list[dict[str, Any]] = report["results"]
+    assert results
+    return results
+
+
+def test_every_synchronous_submission_is_answered_once(tmp_path: Path) -> None:
+    options = ("--transactions", 60, "--rate", 30, "--steps", 100, 50)
+    for figures in run("sync_send", tmp_path / "figures.json", *options):
+        assert figures["every_one_right"] is True
+        assert (figures["submissions"], figures["answer"]["p50_ms"] > 0) == (60, True)
