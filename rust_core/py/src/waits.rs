@@ -1,7 +1,7 @@
 //! Calls that wait for a step. One thread looks after all of them; none of the threads that answer is held up.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{io, thread};
@@ -27,14 +27,15 @@ pub struct Waits {
 struct Shared {
     api: Arc<Api>,
     completions: Arc<Completions>,
-    waiting: Mutex<Vec<Waiting>>,
+    /// What the thread has not taken over yet.
+    added: Mutex<Vec<Waiting>>,
     stopped: AtomicBool,
 }
 
 impl Waits {
     /// Starts the thread.
     pub fn start(api: Arc<Api>, completions: Arc<Completions>) -> io::Result<Self> {
-        let shared = Shared { api, completions, waiting: Mutex::default(), stopped: AtomicBool::new(false) };
+        let shared = Shared { api, completions, added: Mutex::default(), stopped: AtomicBool::new(false) };
         let shared = Arc::new(shared);
         let runner = shared.clone();
         let thread = thread::Builder::new().name("foreseal-waits".to_owned()).spawn(move || runner.run())?;
@@ -69,8 +70,8 @@ pub struct Adder(Arc<Shared>);
 impl Adder {
     /// Lets a call wait; its outcome is pushed to the completions under `ticket`.
     pub fn add(&self, ticket: u64, method: &'static Method, wait: Wait) {
-        self.0.waiting.lock().push(Waiting { ticket, method, wait });
-        // It may have been executed before it was added: everything is looked at once more.
+        self.0.added.lock().push(Waiting { ticket, method, wait });
+        // It may have been executed before it was added, so it is looked at once now.
         self.0.api.node().changes().notify();
     }
 }
@@ -81,26 +82,31 @@ const IDLE: Duration = Duration::from_hours(1);
 impl Shared {
     fn run(&self) {
         let node = self.api.node();
+        let mut waiting: Vec<Waiting> = Vec::new();
+        let (mut shown, mut deadline) = (Weak::new(), None);
         while !self.stopped.load(Ordering::Acquire) {
             let seen = node.changes().count();
-            let deadline = self.poll_all();
+            let newest = node.view().map_or_else(Weak::new, |view| Arc::downgrade(&view));
+            let mut looked_at = std::mem::take(&mut *self.added.lock());
+            // In the same view, and in time, the others have nothing new: else each one added would cost a look at all.
+            if !Weak::ptr_eq(&shown, &newest)
+                || deadline.is_some_and(|deadline| node.now().monotonic >= deadline)
+            {
+                looked_at.append(&mut waiting);
+            }
+            shown = newest;
+            looked_at.retain(|waiting| !self.answer(waiting));
+            waiting.append(&mut looked_at);
+            deadline = waiting.iter().map(|waiting| waiting.wait.deadline()).min();
             let sleep = deadline.map_or(IDLE, |deadline| deadline.saturating_sub(node.now().monotonic));
             node.changes().wait(seen, sleep);
         }
-        for Waiting { ticket, .. } in self.waiting.lock().drain(..) {
+        for Waiting { ticket, .. } in waiting.into_iter().chain(std::mem::take(&mut *self.added.lock())) {
             self.completions.push(ticket, Err(RpcError::stopping()));
         }
     }
 
-    /// Answers the calls that can be answered. The earliest deadline of the others.
-    fn poll_all(&self) -> Option<Duration> {
-        let waiting = std::mem::take(&mut *self.waiting.lock());
-        let left: Vec<Waiting> = waiting.into_iter().filter(|waiting| !self.answer(waiting)).collect();
-        let deadline = left.iter().map(|waiting| waiting.wait.deadline()).min();
-        self.waiting.lock().extend(left);
-        deadline
-    }
-
+    /// Answers the call if it can be answered.
     fn answer(&self, waiting: &Waiting) -> bool {
         let outcome = self.api.poll(waiting.method, &waiting.wait).transpose();
         let Some(outcome) = outcome else { return false };
