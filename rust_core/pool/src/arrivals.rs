@@ -1,11 +1,11 @@
 //! The order in which transactions entered the pool, for those who ask now and then.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use alloy_primitives::B256;
+use foreseal_types::Transaction;
 
-/// How many arrivals are remembered: 8 MB of hashes.
-pub const KEPT_ARRIVALS: usize = 1 << 18;
+use crate::PoolConfig;
 
 /// Hashes of the transactions that entered last, whatever became of them.
 #[derive(Clone, Debug)]
@@ -13,13 +13,41 @@ pub(crate) struct Arrivals {
     hashes: VecDeque<B256>,
     /// Number of the next arrival. Never goes back, not even when the pool does.
     next: u64,
-    kept: usize,
+    /// Hashes.
+    most: usize,
+    /// Of whole transactions.
+    most_bytes: usize,
+    /// The last of them, while somebody wants them.
+    whole: Option<Whole>,
 }
 
-/// Arrivals from a number on.
+/// Transactions that entered last, up to the newest.
+#[derive(Clone, Debug, Default)]
+struct Whole {
+    transactions: VecDeque<Arc<Transaction>>,
+    bytes: usize,
+}
+
+impl Whole {
+    fn push(&mut self, transaction: Arc<Transaction>, most: usize, most_bytes: usize) {
+        self.bytes += transaction.encoded().len();
+        self.transactions.push_back(transaction);
+        while self.bytes > most_bytes || self.transactions.len() > most {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        if let Some(oldest) = self.transactions.pop_front() {
+            self.bytes -= oldest.encoded().len();
+        }
+    }
+}
+
+/// Arrivals from a number on: their hashes, or the transactions themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrived {
-    pub hashes: Vec<B256>,
+pub struct Arrived<T = B256> {
+    pub found: Vec<T>,
     /// Number of the arrival after these.
     pub next: u64,
     /// How many were asked for that are no longer remembered.
@@ -27,16 +55,43 @@ pub struct Arrived {
 }
 
 impl Arrivals {
-    pub fn new(kept: usize) -> Self {
-        Self { hashes: VecDeque::new(), next: 0, kept }
+    pub fn new(config: &PoolConfig) -> Self {
+        let (most, most_bytes) = (config.max_arrivals, config.max_arrival_bytes);
+        Self { hashes: VecDeque::new(), next: 0, most, most_bytes, whole: None }
     }
 
-    pub fn push(&mut self, hash: B256) {
-        self.hashes.push_back(hash);
+    pub fn push(&mut self, transaction: &Arc<Transaction>) {
+        if let Some(whole) = &mut self.whole {
+            whole.push(transaction.clone(), self.most, self.most_bytes);
+        }
+        self.hashes.push_back(transaction.hash());
         self.next += 1;
-        if self.hashes.len() > self.kept {
+        if self.hashes.len() > self.most {
             self.hashes.pop_front();
         }
+    }
+
+    /// Begins, or ends, to keep the transactions themselves for [`Self::whole_since`].
+    pub fn keep(&mut self, wanted: bool) {
+        match (wanted, &self.whole) {
+            (true, None) => self.whole = Some(Whole::default()),
+            (true, Some(_)) => {}
+            (false, _) => self.whole = None,
+        }
+    }
+
+    /// The transactions that are kept, from number `from` on; those before it go.
+    pub fn whole_since(&mut self, from: u64) -> Arrived<Arc<Transaction>> {
+        let next = self.next;
+        let Some(whole) = &mut self.whole else {
+            return Arrived { found: Vec::new(), next, missed: next.saturating_sub(from) };
+        };
+        let oldest = next - whole.transactions.len() as u64;
+        for _ in oldest..from.min(next) {
+            whole.pop();
+        }
+        let found = whole.transactions.iter().cloned().collect();
+        Arrived { found, next, missed: oldest.saturating_sub(from) }
     }
 
     pub fn next(&self) -> u64 {
@@ -48,32 +103,92 @@ impl Arrivals {
         let oldest = self.next.saturating_sub(self.hashes.len() as u64);
         let first = from.clamp(oldest, self.next);
         let skip = usize::try_from(first - oldest).unwrap_or(usize::MAX);
-        let hashes: Vec<B256> = self.hashes.iter().skip(skip).take(most).copied().collect();
-        let next = first + hashes.len() as u64;
-        Arrived { hashes, next, missed: oldest.saturating_sub(from) }
+        let found: Vec<B256> = self.hashes.iter().skip(skip).take(most).copied().collect();
+        let next = first + found.len() as u64;
+        Arrived { found, next, missed: oldest.saturating_sub(from) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use foreseal_testkit::{Fees, Wallet};
+
     use super::*;
 
-    fn hashes(numbers: std::ops::Range<u8>) -> Vec<B256> {
-        numbers.map(B256::with_last_byte).collect()
+    fn transactions(count: u64) -> Vec<Arc<Transaction>> {
+        let wallet = Wallet::numbered(0);
+        let transfer = |nonce| wallet.transfer(nonce, wallet.address, 1, Fees::default());
+        (0..count).map(|nonce| Arc::new(Transaction::decode(&transfer(nonce)).unwrap())).collect()
+    }
+
+    /// Remembers four.
+    fn few() -> Arrivals {
+        Arrivals::new(&PoolConfig { max_arrivals: 4, ..PoolConfig::default() })
+    }
+
+    fn arrived<T: Clone>(found: &[T], next: u64, missed: u64) -> Arrived<T> {
+        Arrived { found: found.to_vec(), next, missed }
     }
 
     #[test]
     fn arrivals_are_given_in_order_and_what_is_forgotten_is_counted() {
-        let mut arrivals = Arrivals::new(4);
-        assert_eq!(arrivals.since(0, 9), Arrived { hashes: vec![], next: 0, missed: 0 });
-        for hash in hashes(0..6) {
-            arrivals.push(hash);
+        let mut arrivals = few();
+        assert_eq!(arrivals.since(0, 9), arrived(&[], 0, 0));
+        let all = transactions(6);
+        let hashes: Vec<B256> = all.iter().map(|transaction| transaction.hash()).collect();
+        for transaction in &all {
+            arrivals.push(transaction);
         }
         assert_eq!(arrivals.next(), 6);
-        assert_eq!(arrivals.since(3, 9), Arrived { hashes: hashes(3..6), next: 6, missed: 0 });
-        assert_eq!(arrivals.since(3, 2), Arrived { hashes: hashes(3..5), next: 5, missed: 0 });
-        assert_eq!(arrivals.since(0, 9), Arrived { hashes: hashes(2..6), next: 6, missed: 2 });
-        assert_eq!(arrivals.since(6, 9), Arrived { hashes: vec![], next: 6, missed: 0 });
-        assert_eq!(arrivals.since(u64::MAX, 9), Arrived { hashes: vec![], next: 6, missed: 0 });
+        assert_eq!(arrivals.since(3, 9), arrived(&hashes[3..6], 6, 0));
+        assert_eq!(arrivals.since(3, 2), arrived(&hashes[3..5], 5, 0));
+        assert_eq!(arrivals.since(0, 9), arrived(&hashes[2..6], 6, 2));
+        assert_eq!(arrivals.since(6, 9), arrived(&[], 6, 0));
+        assert_eq!(arrivals.since(u64::MAX, 9), arrived(&[], 6, 0));
+    }
+
+    #[test]
+    fn transactions_are_kept_while_they_are_wanted_and_until_they_were_seen() {
+        let all = transactions(12);
+        let mut arrivals = few();
+        arrivals.push(&all[0]);
+        assert_eq!(arrivals.whole_since(0), arrived(&[], 1, 1), "nobody wanted them");
+        arrivals.keep(true);
+        arrivals.push(&all[1]);
+        arrivals.keep(true);
+        arrivals.push(&all[2]);
+        assert_eq!(arrivals.whole_since(1), arrived(&all[1..3], 3, 0));
+        assert_eq!(arrivals.whole_since(2), arrived(&all[2..3], 3, 0));
+        assert_eq!(
+            arrivals.whole_since(1),
+            arrived(&all[2..3], 3, 1),
+            "what was before the last look is gone"
+        );
+        assert_eq!(arrivals.whole_since(u64::MAX), arrived(&[], 3, 0));
+        for transaction in &all[3..9] {
+            arrivals.push(transaction);
+        }
+        assert_eq!(
+            arrivals.whole_since(3),
+            arrived(&all[5..9], 9, 2),
+            "the oldest are forgotten, and counted"
+        );
+        arrivals.push(&all[9]);
+        arrivals.keep(false);
+        arrivals.push(&all[10]);
+        assert_eq!(arrivals.whole_since(9), arrived(&[], 11, 2));
+    }
+
+    #[test]
+    fn the_transactions_that_are_kept_are_bounded_in_bytes() {
+        let all = transactions(3);
+        let size = all[0].encoded().len();
+        let mut arrivals =
+            Arrivals::new(&PoolConfig { max_arrival_bytes: 2 * size, ..PoolConfig::default() });
+        arrivals.keep(true);
+        for transaction in &all {
+            arrivals.push(transaction);
+        }
+        assert_eq!(arrivals.whole_since(0), arrived(&all[1..], 3, 1));
     }
 }

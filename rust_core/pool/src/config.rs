@@ -15,6 +15,10 @@ pub struct PoolConfig {
     pub max_blob_transaction_bytes: usize,
     /// How many departed transactions are remembered with the reason.
     pub max_departed: usize,
+    /// How many of the transactions that entered last are remembered by their hash.
+    pub max_arrivals: usize,
+    /// Bytes of them that are kept whole while somebody wants that.
+    pub max_arrival_bytes: usize,
 }
 
 impl Default for PoolConfig {
@@ -26,6 +30,8 @@ impl Default for PoolConfig {
             max_transaction_bytes: 128 << 10,
             max_blob_transaction_bytes: 1 << 20,
             max_departed: 65_536,
+            max_arrivals: 1 << 18,
+            max_arrival_bytes: 64 << 20,
         }
     }
 }

@@ -10,8 +10,7 @@ use foreseal_state::{StateError, StateReader};
 use foreseal_types::Account;
 
 use crate::{
-    DropReason, Dropped, Fees, KEPT_ARRIVALS, PoolConfig, PoolError, PooledTransaction, Status, Submission,
-    Waiting,
+    DropReason, Dropped, Fees, PoolConfig, PoolError, PooledTransaction, Status, Submission, Waiting,
     arrivals::Arrivals,
     departed::Departed,
     eviction::Tails,
@@ -42,6 +41,7 @@ impl Contents {
     pub(crate) fn new(config: PoolConfig) -> Self {
         Self {
             departed: Departed::new(config.max_departed),
+            arrived: Arrivals::new(&config),
             config,
             senders: AddressMap::default(),
             by_hash: B256HashMap::default(),
@@ -51,7 +51,6 @@ impl Contents {
             bytes: 0,
             runnable: 0,
             arrivals: 0,
-            arrived: Arrivals::new(KEPT_ARRIVALS),
         }
     }
 
@@ -70,7 +69,7 @@ impl Contents {
         self.arrivals += 1;
         self.bytes += transaction.size();
         let (sender, hash) = (transaction.sender(), transaction.hash());
-        self.arrived.push(hash);
+        self.arrived.push(transaction.transaction());
         self.by_hash.insert(hash, transaction.clone());
         self.senders.entry(sender).or_insert_with(|| SenderQueue::new(account));
         let replaced = self.edit(sender, |queue| queue.insert(transaction))?;

@@ -19,7 +19,7 @@ mod submission;
 mod transaction;
 
 pub use admission::{Added, Admission, PendingHead};
-pub use arrivals::{Arrived, KEPT_ARRIVALS};
+pub use arrivals::Arrived;
 pub use best::Best;
 pub use config::PoolConfig;
 pub use error::PoolError;

@@ -215,6 +215,16 @@ impl Pool {
         self.contents.lock().arrived.since(from, most)
     }
 
+    /// Begins, or ends, to keep the transactions that enter for [`Self::whole_arrivals`].
+    pub fn keep_arrivals(&self, wanted: bool) {
+        self.contents.lock().arrived.keep(wanted);
+    }
+
+    /// As [`Self::arrivals`], the transactions themselves, of which those before `from` are no longer kept.
+    pub fn whole_arrivals(&self, from: u64) -> Arrived<Arc<Transaction>> {
+        self.contents.lock().arrived.whole_since(from)
+    }
+
     /// The sender's next nonce: after the highest consecutive pooled one, not below `state_nonce`.
     pub fn next_nonce(&self, sender: &Address, state_nonce: u64) -> u64 {
         let contents = self.contents.lock();

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 
 /// Addresses, and topics by position, that a log must have; ready to be held against many logs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LogFilter {
     addresses: Vec<Address>,
     topics: Vec<Vec<B256>>,
@@ -35,6 +35,11 @@ impl LogFilter {
     /// By position: topics, ascending and each once; empty for any.
     pub fn topics(&self) -> &[Vec<B256>] {
         &self.topics
+    }
+
+    /// Addresses and topics together.
+    pub fn size(&self) -> usize {
+        self.addresses.len() + self.topics.iter().map(Vec::len).sum::<usize>()
     }
 
     /// Whether logs with this bloom may match.

@@ -2,7 +2,7 @@
 
 use alloy_primitives::B256;
 use foreseal_node::View;
-use foreseal_pool::{KEPT_ARRIVALS, Pool};
+use foreseal_pool::Pool;
 use foreseal_state::BlockHashes;
 use foreseal_types::{LogFilter, LogPosition};
 
@@ -105,10 +105,11 @@ pub fn transactions(context: &Context<'_>, next: &mut u64) -> Result<Vec<u8>, Er
     if arrived.missed > 0 {
         // Said once; then it goes on with the oldest that is remembered.
         *next = next.saturating_add(arrived.missed);
-        return Err(Error::ArrivalsMissed { missed: arrived.missed, max: KEPT_ARRIVALS as u64 });
+        let max = pool.config().max_arrivals as u64;
+        return Err(Error::ArrivalsMissed { missed: arrived.missed, max });
     }
     *next = arrived.next;
-    Ok(list(&arrived.hashes))
+    Ok(list(&arrived.found))
 }
 
 fn list(hashes: &[B256]) -> Vec<u8> {
