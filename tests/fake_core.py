@@ -6,6 +6,7 @@ from collections.abc import Callable
 import orjson
 
 from foreseal.errors import RpcError
+from foreseal.rpc.core import Notice
 
 
 class FakeView:
@@ -30,7 +31,13 @@ class FakeNode:
         self.hold = False
         self.log: list[str] = []
         self.healthy = (True, "")
+        self.channels: dict[bytes, int] = {}
+        """Channels by the params of eth_subscribe that opened them."""
+        self.subscribers: dict[int, int] = {}
+        """Subscribers by channel."""
+        self.sequence = 0
         self._done: list[tuple[int, bytes | RpcError]] = []
+        self._notices: list[Notice] = []
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def __del__(self) -> None:
@@ -93,10 +100,29 @@ class FakeNode:
     def event_fd(self) -> int:
         return self._event
 
-    def drain(self) -> list[tuple[int, bytes | RpcError]]:
+    def drain(self) -> tuple[list[tuple[int, bytes | RpcError]], list[Notice]]:
         os.eventfd_read(self._event)
         done, self._done = self._done, []
-        return done
+        notices, self._notices = self._notices, []
+        return done, notices
+
+    def subscribe(self, params: bytes) -> tuple[int, int] | None:
+        """Open a channel for each spelling; params with an `unknown` name are refused."""
+        if b"unknown" in params:
+            raise RpcError(-32602, "invalid argument 0 (subscription): there is no subscription called unknown", None)
+        channel = self.channels.setdefault(params, len(self.channels) + 1)
+        self.subscribers[channel] = self.subscribers.get(channel, 0) + 1
+        return channel, self.sequence + 1
+
+    def unsubscribe(self, channel: int) -> None:
+        self.subscribers[channel] -= 1
+
+    def publish(self, channel: int, *messages: str) -> None:
+        """Tell a channel something; nothing means that it lost something."""
+        self.sequence += 1
+        place = (self.block, self.sequence, "0x" + f"{self.sequence:064x}")
+        self._notices.append((channel, self.sequence, list(messages) or None, place))
+        os.eventfd_write(self._event, 1)
 
     def freshness(self) -> tuple[int, int, int]:
         return self.block, 3, 42

@@ -47,7 +47,7 @@ def test_on_a_core_thread(benchmark: BenchmarkFixture, node: Node, method: str) 
     def there_and_back() -> object:
         assert node.call(method, params, 1) is None
         select.select(descriptor, [], [])
-        return node.drain()[0][1]
+        return node.drain()[0][0][1]
 
     assert isinstance(benchmark(there_and_back), bytes)
 

@@ -24,14 +24,14 @@ MakeNode = Callable[..., Node]
 def test_a_short_call_is_answered_in_place(node: Node) -> None:
     assert node.call("eth_chainId", b"[]", 0) == b'"0x7a69"'
     assert node.call("eth_getBalance", orjson.dumps([ALICE, "latest"]), 0) == orjson.dumps(hex(10**21))
-    assert node.drain() == []
+    assert node.drain() == ([], [])
 
 
 def test_a_long_call_comes_back_under_its_ticket(node: Node) -> None:
     assert node.call("eth_estimateGas", ESTIMATE, 7) is None
     assert outcomes(node, 1) == {7: b'"0x5208"'}
     assert select.select([node.event_fd()], [], [], 0)[0] == []
-    assert node.drain() == []
+    assert node.drain() == ([], [])
 
 
 def test_every_ticket_comes_back_once(node: Node) -> None:
@@ -87,7 +87,7 @@ def test_core_threads_need_no_gil(node: Node) -> None:
     assert node.call("eth_estimateGas", ESTIMATE, 1) is None
     ctypes.PyDLL(None).usleep(500_000)  # PyDLL keeps the GIL
     assert select.select([node.event_fd()], [], [], 0)[0]
-    assert node.drain() == [(1, b'"0x5208"')]
+    assert node.drain() == ([(1, b'"0x5208"')], [])
 
 
 def test_before_the_start_there_is_no_view(make_node: MakeNode) -> None:
@@ -140,7 +140,7 @@ def test_no_ticket_is_lost_when_it_stops(make_node: MakeNode) -> None:
     for ticket in range(500):
         assert node.call("eth_estimateGas", ESTIMATE, ticket) is None
     node.stop()
-    found = node.drain()
+    found, _ = node.drain()
     assert sorted(ticket for ticket, _ in found) == list(range(500))
     for _, outcome in found:
         if isinstance(outcome, RpcError):

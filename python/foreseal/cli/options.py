@@ -152,6 +152,13 @@ limit_options = stacked(
     click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
     click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
     click.option("--max-filters", type=click.IntRange(min=1), metavar="N", help="Most filters at once."),
+    click.option(
+        "--max-terms", type=click.IntRange(min=1), metavar="N", help="Most addresses and topics in one subscription."
+    ),
+    click.option("--max-flashblocks", type=click.IntRange(min=1), metavar="N", help="Most flashblocks in one answer."),
+    click.option(
+        "--max-flashblock-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Bytes of flashblocks that end it."
+    ),
     click.option("--max-call-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_call."),
     click.option("--max-call-time", type=DURATION, help="Longest time of one eth_call or trace."),
     click.option(

@@ -1,8 +1,9 @@
-"""Calls that run on core threads, and the one wake-up that brings their outcomes back to the event loop."""
+"""Calls that run on core threads, and the one wake-up that brings their outcomes, and notices, to the event loop."""
 
 import asyncio
+from collections.abc import Callable
 
-from foreseal.rpc.core import Core, Outcome
+from foreseal.rpc.core import Core, Notice, Outcome
 
 
 class Completions:
@@ -11,6 +12,8 @@ class Completions:
     def __init__(self, core: Core) -> None:
         self.ticket = 0
         """The ticket that the next call is to carry."""
+        self.listener: Callable[[Notice], object] | None = None
+        """Hears the notices that come the same way."""
         self._core = core
         self._due: dict[int, asyncio.Future[Outcome]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -48,11 +51,15 @@ class Completions:
             await self._idle
 
     def _drain(self) -> None:
-        for ticket, outcome in self._core.drain():
+        outcomes, notices = self._core.drain()
+        for ticket, outcome in outcomes:
             future = self._due.pop(ticket, None)
             # The client may have gone, and with it the task that waited.
             if future is not None and not future.done():
                 future.set_result(outcome)
+        if self.listener is not None:
+            for notice in notices:
+                self.listener(notice)
         if self._idle is not None and not self._due:
             if not self._idle.done():
                 self._idle.set_result(None)

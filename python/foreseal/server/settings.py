@@ -47,6 +47,12 @@ class CoreLimits:
     """Milliseconds it may take, unless the range is a single block."""
     filters: int | None = None
     """Most filters that clients keep at once."""
+    terms: int | None = None
+    """Most addresses and topics in the filter of one subscription."""
+    flashblocks: int | None = None
+    """Most flashblocks in the answer of one foreseal_getFlashblocks."""
+    flashblock_bytes: int | None = None
+    """Bytes of flashblocks after which its answer ends."""
     call_gas: int | None = None
     """Most gas of one eth_call or estimate."""
     call_time: int | None = None
@@ -278,6 +284,9 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_MAX_LOGS": _whole,
     "FORESEAL_MAX_LOG_TIME": parse_duration,
     "FORESEAL_MAX_FILTERS": _whole,
+    "FORESEAL_MAX_TERMS": _whole,
+    "FORESEAL_MAX_FLASHBLOCKS": _whole,
+    "FORESEAL_MAX_FLASHBLOCK_BYTES": _whole,
     "FORESEAL_MAX_CALL_GAS": _whole,
     "FORESEAL_MAX_CALL_TIME": parse_duration,
     "FORESEAL_MAX_SIMULATE_GAS": _whole,

@@ -1,4 +1,4 @@
-//! Outcomes of calls that ran on core threads, on their way back to the event loop.
+//! What core threads have for the event loop: outcomes of calls, and notices of channels.
 //!
 //! ```text
 //! core thread: push -> queue, eventfd (first of a burst only) -> event loop: drain -> Python objects
@@ -8,16 +8,42 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use foreseal_rpc::RpcError;
-use parking_lot::Mutex;
+use foreseal_rpc::{Notice, RpcError};
+use parking_lot::{Condvar, Mutex};
 
 /// JSON bytes of a result, or the error in its place.
 pub type Outcome = Result<Vec<u8>, RpcError>;
 
+/// Bytes of notices that may wait for the event loop before the one who makes them waits for it.
+const NOTICE_BYTES: usize = 64 << 20;
+
 /// A queue whose first entry makes a descriptor readable.
 pub struct Completions {
-    queue: Mutex<Vec<(u64, Outcome)>>,
+    queue: Mutex<Queue>,
+    /// Notices were taken, or nobody takes any more.
+    room: Condvar,
     event: OwnedFd,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Drained,
+    bytes: usize,
+    closed: bool,
+}
+
+/// What was taken from the queue, each in the order in which it came.
+#[derive(Default)]
+pub struct Drained {
+    /// By ticket.
+    pub outcomes: Vec<(u64, Outcome)>,
+    pub notices: Vec<Notice>,
+}
+
+impl Drained {
+    fn len(&self) -> usize {
+        self.outcomes.len() + self.notices.len()
+    }
 }
 
 impl Completions {
@@ -30,7 +56,7 @@ impl Completions {
         }
         // SAFETY: the call above succeeded, so `fd` is open and nobody else owns it.
         let event = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Self { queue: Mutex::default(), event })
+        Ok(Self { queue: Mutex::default(), room: Condvar::new(), event })
     }
 
     /// Readable while there are entries. Valid as long as `self`.
@@ -40,18 +66,47 @@ impl Completions {
 
     /// Adds the outcome of the call made under `ticket`.
     pub fn push(&self, ticket: u64, outcome: Outcome) {
+        self.add(|queue| queue.waiting.outcomes.push((ticket, outcome)));
+    }
+
+    /// Adds a notice, at once.
+    pub fn push_notice(&self, notice: Notice) {
+        self.add(|queue| {
+            queue.bytes += notice.messages.iter().flatten().map(String::len).sum::<usize>();
+            queue.waiting.notices.push(notice);
+        });
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Queue)) {
         let mut queue = self.queue.lock();
-        queue.push((ticket, outcome));
-        if queue.len() == 1 {
+        add(&mut queue);
+        if queue.waiting.len() == 1 {
             self.wake();
         }
     }
 
-    /// Takes all entries, in the order in which they came.
-    pub fn drain(&self) -> Vec<(u64, Outcome)> {
+    /// Waits while too many notices wait. `false` when nobody takes them any more.
+    pub fn wait_for_room(&self) -> bool {
+        let mut queue = self.queue.lock();
+        while queue.bytes > NOTICE_BYTES && !queue.closed {
+            self.room.wait(&mut queue);
+        }
+        !queue.closed
+    }
+
+    /// Nobody takes notices any more.
+    pub fn close(&self) {
+        self.queue.lock().closed = true;
+        self.room.notify_all();
+    }
+
+    /// Takes all entries.
+    pub fn drain(&self) -> Drained {
         let mut queue = self.queue.lock();
         self.rest();
-        std::mem::take(&mut queue)
+        queue.bytes = 0;
+        self.room.notify_all();
+        std::mem::take(&mut queue.waiting)
     }
 
     /// Makes the descriptor readable. It cannot fail: the counter is far from its greatest value.

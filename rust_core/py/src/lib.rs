@@ -13,6 +13,7 @@ mod node;
 mod settings;
 mod stepped;
 mod store;
+mod streams;
 mod vectors;
 mod waits;
 mod workers;

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
 use foreseal_node::{Node, Surroundings, SystemClock, View};
-use foreseal_rpc::{Api, Cost, Error, Reply, RpcError};
+use foreseal_rpc::{Api, Cost, Error, Reply, RpcError, Subscriptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::completions::{Completions, Outcome};
+use crate::completions::{Completions, Drained, Outcome};
 use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
 use crate::log;
 use crate::settings::PySettings;
+use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
 use crate::workers::Workers;
 
@@ -26,6 +27,7 @@ struct Core {
     admin: Arc<Api>,
     workers: Workers,
     waits: Waits,
+    streams: Streams,
     completions: Arc<Completions>,
 }
 
@@ -130,13 +132,31 @@ impl PyNode {
         self.core.completions.descriptor()
     }
 
-    /// What core threads have finished: (ticket, JSON bytes or RpcError) pairs, oldest first.
-    fn drain<'py>(&self, py: Python<'py>) -> Vec<(u64, Bound<'py, PyAny>)> {
+    /// Subscribes to what `params`, those of eth_subscribe as a JSON array, name: the channel, and the first sequence number
+    /// of its notices that belongs to this subscription. None if they have a cursor that is not the newest step: then
+    /// foreseal_getFlashblocks gives what comes after it. To be called, as `drain`, by the thread of the event loop alone.
+    ///
+    /// Raises RpcError.
+    fn subscribe(&self, params: Input<'_>) -> PyResult<Option<(u64, u64)>> {
+        self.core.streams.subscribe(&params).map_err(rpc_error)
+    }
+
+    /// One subscriber of the channel less.
+    fn unsubscribe(&self, channel: u64) {
+        self.core.streams.unsubscribe(channel);
+    }
+
+    /// What core threads have finished, as (ticket, JSON bytes or RpcError) pairs, and what channels have to say, as (channel,
+    /// sequence number, JSON of each `result`, place of the newest step after it); oldest first. None in place of the
+    /// results: something was lost, and subscriptions that began at this sequence number or before cannot go on.
+    fn drain<'py>(&self, py: Python<'py>) -> (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotice>) {
         let object = |outcome: Outcome| match outcome {
             Ok(json) => PyBytes::new(py, &json).into_any(),
             Err(error) => rpc_error(error).into_value(py).into_bound(py).into_any(),
         };
-        self.core.completions.drain().into_iter().map(|(ticket, outcome)| (ticket, object(outcome))).collect()
+        let Drained { outcomes, notices } = self.core.completions.drain();
+        let outcomes = outcomes.into_iter().map(|(ticket, outcome)| (ticket, object(outcome))).collect();
+        (outcomes, notices.into_iter().map(py_notice).collect())
     }
 
     /// Block number and step index of the newest view, and ms since the last tick. (0, 0) while it starts.
@@ -171,6 +191,7 @@ impl PyNode {
         py.detach(|| {
             self.core.workers.stop();
             self.core.waits.stop();
+            self.core.streams.stop();
             self.core.api.node().stop();
         });
     }
@@ -210,10 +231,12 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let node = Arc::new(Node::open(settings.node()?, surroundings)?);
     let completions = Arc::new(Completions::new()?);
     let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
+    let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));
+    let streams = Streams::start(subscriptions, completions.clone())?;
     let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
     let admin = Arc::new(api.for_admin());
     let waits = Waits::start(api.clone(), completions.clone())?;
-    Ok(Core { api, admin, workers, waits, completions })
+    Ok(Core { api, admin, workers, waits, streams, completions })
 }
 
 fn random() -> B256 {

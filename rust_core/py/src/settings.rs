@@ -114,6 +114,11 @@ struct PyLimits {
     /// Milliseconds.
     log_time: Option<u64>,
     filters: Option<u64>,
+    /// Addresses and topics.
+    terms: Option<u64>,
+    flashblocks: Option<u64>,
+    /// Bytes.
+    flashblock_bytes: Option<usize>,
     call_gas: Option<u64>,
     /// Milliseconds.
     call_time: Option<u64>,
@@ -231,6 +236,9 @@ impl PySettings {
             logs: self.limits.logs.unwrap_or(default.logs),
             log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
             filters: self.limits.filters.unwrap_or(default.filters),
+            terms: self.limits.terms.unwrap_or(default.terms),
+            flashblocks: self.limits.flashblocks.unwrap_or(default.flashblocks),
+            flashblock_bytes: self.limits.flashblock_bytes.unwrap_or(default.flashblock_bytes),
             call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
             call_time: self.limits.call_time.map_or(default.call_time, Duration::from_millis),
             simulate_gas: self.limits.simulate_gas.unwrap_or(default.simulate_gas),

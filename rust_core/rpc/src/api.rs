@@ -27,6 +27,12 @@ pub struct Limits {
     pub log_time: Duration,
     /// Filters that exist at once.
     pub filters: u64,
+    /// Addresses and topics of a subscription's filter together.
+    pub terms: u64,
+    /// Flashblocks of one `foreseal_getFlashblocks`.
+    pub flashblocks: u64,
+    /// Bytes of flashblocks after which its answer ends.
+    pub flashblock_bytes: usize,
     /// Gas of one `eth_call` or estimate.
     pub call_gas: u64,
     /// Time for one `eth_call`, estimate or trace.
@@ -55,6 +61,9 @@ impl Default for Limits {
         Self {
             logs: 10_000,
             filters: 1_000,
+            terms: 1_000,
+            flashblocks: 1_000,
+            flashblock_bytes: 8 << 20,
             log_time: Duration::from_secs(5),
             call_gas: 400_000_000,
             call_time: Duration::from_secs(5),

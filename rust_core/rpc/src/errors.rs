@@ -6,7 +6,7 @@ use alloy_primitives::{B256, Bytes, U256};
 use foreseal_evm::{
     EstimateError, ExecutionError, HaltReason, OverrideError, Rejected, SimulateError, TraceLimit,
 };
-use foreseal_node::{ControlError, ResolveError, SubmitError};
+use foreseal_node::{ControlError, FeedError, Place, ResolveError, SubmitError};
 use foreseal_pool::PoolError;
 use foreseal_state::StateError;
 
@@ -15,6 +15,7 @@ use crate::{
     json::{Object, write_data, write_quantity},
     params::ParamsError,
     revert,
+    subscriptions::write_place,
 };
 
 /// Message of a transaction that the sender cannot pay, as the specification words it.
@@ -36,6 +37,9 @@ pub enum Error {
     LogLimit(LogLimit),
     Limit(Limit),
     FilterNotFound,
+    /// The method belongs to a connection that stays.
+    NeedsConnection(&'static str),
+    Feed(FeedError),
     TooManyFilters {
         max: u64,
     },
@@ -156,6 +160,7 @@ from! {
     SubmitError => Submit,
     SyncError => Sync,
     ControlError => Control,
+    FeedError => Feed,
     DevelopmentError => Development,
     StateError => State,
 }
@@ -209,6 +214,12 @@ impl From<Error> for RpcError {
             Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
             Error::LogLimit(limit) => limit.into(),
             Error::Limit(Limit { name, max }) => Self::limit("the request asks for", name, max),
+            Error::NeedsConnection(name) => {
+                let message =
+                    format!("the method {name} needs a WebSocket: connect to the same URL with ws://");
+                Self::new(METHOD_NOT_FOUND, message)
+            }
+            Error::Feed(FeedError::CursorGone { oldest }) => Self::cursor_gone(&oldest),
             Error::FilterNotFound => Self::new(SERVER, "filter not found"),
             Error::TooManyFilters { max } => Self::limit("another filter would be", "filters", max),
             Error::ArrivalsMissed { missed, max } => Self::limit(
@@ -237,7 +248,9 @@ impl From<Error> for RpcError {
                 Self::new(SERVER, error.to_string())
             }
             Error::Development(error) => Self::new(INVALID_PARAMS, error.to_string()),
-            Error::State(error) | Error::Resolve(ResolveError::Read(error)) => error.into(),
+            Error::State(error)
+            | Error::Resolve(ResolveError::Read(error))
+            | Error::Feed(FeedError::Read(error)) => error.into(),
             Error::Panicked => Self::new(INTERNAL, "internal error"),
         }
     }
@@ -451,6 +464,16 @@ impl RpcError {
                        hold from fromBlock on and ask again from there without a cursor";
         let mut data = Vec::new();
         Object::open(&mut data).quantity("fromBlock", from).close();
+        Self { data: Some(data), ..Self::new(NOT_FOUND, message) }
+    }
+
+    fn cursor_gone(oldest: &Place) -> Self {
+        let message =
+            "the step of the cursor is not known, or no longer: data names the oldest one that is kept";
+        let mut data = Vec::new();
+        let mut object = Object::open(&mut data);
+        write_place(object.name("oldest"), oldest);
+        object.close();
         Self { data: Some(data), ..Self::new(NOT_FOUND, message) }
     }
 

@@ -24,6 +24,7 @@ mod simulate;
 mod state;
 mod storage_values;
 mod submit;
+mod subscriptions;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -37,4 +38,5 @@ pub use development::{Development, DevelopmentError, Key};
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, RpcError};
 pub use params::{Params, ParamsError};
 pub use send_sync::{SyncError, Wait};
+pub use subscriptions::{Notice, Pump, Sink, Subscribed, Subscriptions};
 pub use table::{Access, Argument, Cost, Kind, Method, method, methods};

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
     Context, Error, Reply, block_parts, blocks, calls, chain, config, development, discover, fees, filters,
-    finality, logs, params::Params, proofs, raw, send_sync, simulate, state, storage_values, submit, traces,
-    transaction_status, transactions, txpool,
+    finality, logs, params::Params, proofs, raw, send_sync, simulate, state, storage_values, submit,
+    subscriptions, traces, transaction_status, transactions, txpool,
 };
 
 #[cfg(test)]
@@ -101,6 +101,7 @@ const FAMILIES: &[&[Method]] = &[
     state::METHODS,
     storage_values::METHODS,
     submit::METHODS,
+    subscriptions::METHODS,
     transaction_status::METHODS,
     traces::METHODS,
     transactions::METHODS,
@@ -133,6 +134,8 @@ pub enum Kind {
     Boolean,
     /// A call object.
     Call,
+    /// Place of the last step that a reader of the feed has.
+    Cursor,
     /// Bytes of any length.
     Data,
     Filter,
@@ -165,6 +168,10 @@ pub enum Kind {
     Simulation,
     /// Accounts that a request sets.
     StateOverrides,
+    /// What a subscription is called.
+    Subscription,
+    /// What a subscription takes beside its name: a filter, whether whole transactions are wanted, or a cursor.
+    SubscriptionOptions,
     /// What to trace of a call, how and where.
     TraceCallConfig,
     /// What to trace and how.

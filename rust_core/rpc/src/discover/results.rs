@@ -93,6 +93,13 @@ const RESULTS: &[Row] = &[
     ),
     ("what is new since the filter was asked last: logs, or hashes", ARRAY, &["eth_getFilterChanges"]),
     ("whether there was such a filter", BOOLEAN, &["eth_uninstallFilter"]),
+    ("the subscription's id", DATA, &["eth_subscribe"]),
+    ("whether there was such a subscription", BOOLEAN, &["eth_unsubscribe"]),
+    (
+        "a page of flashblocks, the cursor of the next one, and whether that is the newest step",
+        OBJECT,
+        &["foreseal_getFlashblocks"],
+    ),
     ("the simulated blocks with the results of their calls", ARRAY, &["eth_simulateV1"]),
     ("what the tracer recorded", OBJECT_OR_ARRAY, &["debug_traceCall", "debug_traceTransaction"]),
     (
@@ -165,6 +172,11 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
         "eth_getFilterChanges" => {
             vec![(-32000, "there is no such filter"), (-32005, "limit exceeded"), (-32001, "block not found")]
         }
+        "eth_subscribe" => {
+            vec![(-32601, "asked over HTTP: it needs a WebSocket"), (-32005, "limit exceeded")]
+        }
+        "eth_unsubscribe" => vec![(-32601, "asked over HTTP: it needs a WebSocket")],
+        "foreseal_getFlashblocks" => vec![(-32001, "the step of the cursor is not kept")],
         "eth_getFilterLogs" => vec![(-32000, "there is no such filter"), (-32005, "limit exceeded")],
         "eth_getBlockReceipts" => vec![(-32004, "refused on the public endpoint")],
         "eth_newBlockFilter" | "eth_newPendingTransactionFilter" | "txpool_content" | "txpool_inspect" => {

@@ -11,6 +11,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::BlockOverrides => "BlockOverrides",
         Kind::Boolean => "Boolean",
         Kind::Call => "Call",
+        Kind::Cursor => "Cursor",
         Kind::Data => "Data",
         Kind::Filter => "Filter",
         Kind::Finality => "Finality",
@@ -28,6 +29,8 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Slots => "Slots",
         Kind::StateOverrides => "StateOverrides",
         Kind::StorageRequests => "StorageRequests",
+        Kind::Subscription => "Subscription",
+        Kind::SubscriptionOptions => "SubscriptionOptions",
         Kind::TraceCallConfig => "TraceCallConfig",
         Kind::TraceConfig => "TraceConfig",
         Kind::TypedData => "TypedData",
@@ -61,6 +64,12 @@ pub const COMPONENTS: &[(&str, &str)] = &[
     ),
     ("Boolean", r#"{"type":"boolean"}"#),
     ("Call", CALL),
+    (
+        "Cursor",
+        r##"{"type":"object","required":["block","index","hash"],"properties":{
+        "block":{"$ref":"#/components/schemas/Quantity"},"index":{"$ref":"#/components/schemas/Quantity"},
+        "hash":{"$ref":"#/components/schemas/Hash"}}}"##,
+    ),
     ("Data", r#"{"type":"string","pattern":"^0x([0-9a-fA-F]{2})*$"}"#),
     ("Filter", FILTER),
     (
@@ -112,6 +121,16 @@ pub const COMPONENTS: &[(&str, &str)] = &[
         "StorageRequests",
         r##"{"type":"object","minProperties":1,"propertyNames":{"$ref":"#/components/schemas/Address"},
         "additionalProperties":{"$ref":"#/components/schemas/Slots"}}"##,
+    ),
+    (
+        "Subscription",
+        r#"{"enum":["newHeads","logs","newPendingTransactions","syncing","pendingLogs","newFlashblockTransactions",
+        "newFlashblocks","foreseal_feed"]}"#,
+    ),
+    (
+        "SubscriptionOptions",
+        r##"{"anyOf":[{"$ref":"#/components/schemas/Filter"},{"$ref":"#/components/schemas/Boolean"},
+        {"$ref":"#/components/schemas/Cursor"}]}"##,
     ),
     (
         "TraceCallConfig",

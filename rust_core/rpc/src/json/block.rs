@@ -10,7 +10,20 @@ use super::{Inclusion, Object, write_data, write_transaction};
 /// A block, with its transactions in full or as hashes.
 pub fn write_block(out: &mut Vec<u8>, block: &Block, full: bool) {
     let mut object = Object::open(out);
+    write_block_fields(&mut object, block, full);
+    object.close();
+}
+
+/// A header as subscribers get it: what a block shows of its header and no more.
+pub fn write_header(out: &mut Vec<u8>, block: &Block) {
+    let mut object = Object::open(out);
     write_header_fields(&mut object, &block.header, &block.hash);
+    object.close();
+}
+
+/// The fields of [`write_block`].
+pub fn write_block_fields(object: &mut Object<'_>, block: &Block, full: bool) {
+    write_header_fields(object, &block.header, &block.hash);
     object.quantity("size", u64::try_from(block.size()).expect("a size in memory fits 64 bits"));
     let numbered = (0..).zip(&block.transactions);
     object.list("transactions", numbered, |out, (index, transaction)| {
@@ -24,7 +37,6 @@ pub fn write_block(out: &mut Vec<u8>, block: &Block, full: bool) {
     if let Some(withdrawals) = &block.withdrawals {
         object.list("withdrawals", withdrawals.iter(), write_withdrawal);
     }
-    object.close();
 }
 
 /// The fields of a header and its hash; those of later forks only from their fork on.

@@ -10,12 +10,12 @@ mod tests;
 mod trace;
 mod transaction;
 
-pub use block::write_block;
+pub use block::{write_block, write_block_fields, write_header};
 pub use hex::{Quantity, write_data, write_quantity};
 pub use log::write_log;
-pub use receipt::{BlockOfReceipt, write_receipt};
+pub use receipt::{BlockOfReceipt, write_outcome_fields, write_receipt};
 pub use trace::{Place, TraceWriter};
-pub use transaction::{Inclusion, write_access_list, write_transaction};
+pub use transaction::{Inclusion, write_access_list, write_transaction, write_transaction_fields};
 
 /// A JSON object being written; the names and values of its fields need no escapes.
 #[derive(Debug)]

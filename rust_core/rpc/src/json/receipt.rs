@@ -30,17 +30,30 @@ pub fn write_receipt(
     transaction: &Transaction,
     receipt: &Receipt,
 ) {
-    let envelope = transaction.envelope();
-    let hash = transaction.hash();
     let mut object = Object::open(out);
     object
         .data("blockHash", block.hash)
         .quantity("blockNumber", block.header.number)
-        .data("transactionHash", hash)
+        .data("transactionHash", transaction.hash())
         .quantity("transactionIndex", index)
         .quantity("type", u64::from(receipt.kind))
         .data("from", transaction.sender())
-        .nullable_data("to", envelope.to())
+        .nullable_data("to", transaction.envelope().to());
+    write_outcome_fields(&mut object, block, index, (transaction, receipt), false);
+    object.close();
+}
+
+/// The fields that a transaction has with its receipt only; its logs are `removed` if its block is.
+pub fn write_outcome_fields(
+    object: &mut Object<'_>,
+    block: &BlockOfReceipt<'_>,
+    index: u64,
+    (transaction, receipt): (&Transaction, &Receipt),
+    removed: bool,
+) {
+    let envelope = transaction.envelope();
+    let hash = transaction.hash();
+    object
         .nullable_data("contractAddress", receipt.contract_address)
         .quantity("gasUsed", receipt.gas_used)
         .quantity("cumulativeGasUsed", receipt.cumulative_gas_used)
@@ -63,6 +76,5 @@ pub fn write_receipt(
     });
     object
         .data("logsBloom", receipt.bloom)
-        .list("logs", numbered, |out, found| write_log(out, &found, false))
-        .close();
+        .list("logs", numbered, |out, found| write_log(out, &found, removed));
 }

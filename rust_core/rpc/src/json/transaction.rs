@@ -25,8 +25,18 @@ impl<'a> Inclusion<'a> {
 
 /// A transaction; without `inclusion` its block fields are `null` and `gasPrice` is the most it may pay.
 pub fn write_transaction(out: &mut Vec<u8>, transaction: &Transaction, inclusion: Option<Inclusion<'_>>) {
-    let envelope = transaction.envelope();
     let mut object = Object::open(out);
+    write_transaction_fields(&mut object, transaction, inclusion);
+    object.close();
+}
+
+/// The fields of [`write_transaction`].
+pub fn write_transaction_fields(
+    object: &mut Object<'_>,
+    transaction: &Transaction,
+    inclusion: Option<Inclusion<'_>>,
+) {
+    let envelope = transaction.envelope();
     match inclusion {
         Some(at) => object
             .data("blockHash", at.block_hash)
@@ -54,9 +64,8 @@ pub fn write_transaction(out: &mut Vec<u8>, transaction: &Transaction, inclusion
         .data("input", envelope.input())
         .quantity("gas", envelope.gas_limit())
         .quantity("gasPrice", gas_price);
-    write_typed_fields(&mut object, envelope);
-    write_signature(&mut object, envelope);
-    object.close();
+    write_typed_fields(object, envelope);
+    write_signature(object, envelope);
 }
 
 /// The fields that only typed transactions have.

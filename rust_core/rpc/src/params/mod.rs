@@ -8,6 +8,7 @@ mod hex;
 mod overrides;
 mod simulation;
 mod storage;
+mod subscription;
 #[cfg(test)]
 pub mod tests;
 mod trace;
@@ -24,6 +25,7 @@ pub use filter::{BlockSelection, Filter, LogQuery, Tag};
 pub use overrides::CallBlock;
 pub use simulation::Simulation;
 pub use storage::{StorageKey, StorageRequests};
+pub use subscription::{Cursor, SubscriptionName};
 pub use trace::{FlatOptions, NamedTracer, TraceCallConfig, TraceConfig};
 pub use typed_data::TypedData;
 pub use value::{Milliseconds, Password, Percentiles, Word};
@@ -115,6 +117,10 @@ pub enum Reason {
     NotCursor,
     #[error("is the cursor of another filter")]
     OtherFilter,
+    #[error("there is no subscription called {name}")]
+    UnknownSubscription { name: String },
+    #[error("is not taken by this subscription")]
+    NoOptions,
     #[error("is not the chain's, which is {want:#x}")]
     ChainId { want: u64 },
 }

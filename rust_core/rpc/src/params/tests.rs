@@ -32,7 +32,7 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Boolean => read::<bool>(value).map(drop),
         Kind::Call => read::<CallObject>(value).map(drop),
         Kind::Data => read::<Bytes>(value).map(drop),
-        Kind::Filter => read::<Filter>(value).map(drop),
+        Kind::Filter | Kind::SubscriptionOptions => read::<Filter>(value).map(drop),
         Kind::Finality => read::<Finality>(value).map(drop),
         Kind::Hash => read::<B256>(value).map(drop),
         Kind::Milliseconds => read::<Milliseconds>(value).map(drop),
@@ -50,6 +50,8 @@ pub fn read_kind(kind: Kind, value: &str) -> Result<(), String> {
         Kind::StateOverrides => read::<StateOverrides>(value).map(drop),
         Kind::TraceCallConfig => read::<TraceCallConfig>(value).map(drop),
         Kind::TraceConfig => read::<TraceConfig>(value).map(drop),
+        Kind::Cursor => read::<Cursor>(value).map(drop),
+        Kind::Subscription => read::<SubscriptionName>(value).map(drop),
         Kind::TypedData => read::<TypedData>(value).map(drop),
     }
 }

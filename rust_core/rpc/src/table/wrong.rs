@@ -11,6 +11,7 @@ impl Kind {
         Self::BlockOverrides,
         Self::Boolean,
         Self::Call,
+        Self::Cursor,
         Self::Data,
         Self::Filter,
         Self::Finality,
@@ -28,6 +29,8 @@ impl Kind {
         Self::Slots,
         Self::StorageRequests,
         Self::StateOverrides,
+        Self::Subscription,
+        Self::SubscriptionOptions,
         Self::TraceCallConfig,
         Self::TraceConfig,
         Self::TypedData,
@@ -392,6 +395,22 @@ const FINALITY: &[Case] = &[
     ("{\"finalized\":\"latest\"}", ".finalized): hex string without 0x prefix"),
     ("{\"safe\":\"0x01\"}", ".safe): hex number has leading zeros"),
 ];
+const CURSOR: &[Case] = &[
+    ("\"0x1\"", "expected an object"),
+    ("{}", ".block): is missing"),
+    ("{\"block\":1}", ".block): expected a string"),
+    ("{\"block\":\"0x1\"}", ".index): is missing"),
+    ("{\"block\":\"0x1\",\"index\":\"0x01\"}", ".index): hex number has leading zeros"),
+    ("{\"block\":\"0x1\",\"index\":\"0x0\",\"hash\":null}", ".hash): is missing"),
+    ("{\"block\":\"0x1\",\"index\":\"0x0\",\"hash\":\"0x01\"}", ".hash): expected 32 bytes, got 1"),
+];
+const SUBSCRIPTION: &[Case] = &[
+    ("5", "expected a string"),
+    ("{}", "expected a string"),
+    ("\"\"", "there is no subscription called "),
+    ("\"newheads\"", "there is no subscription called newheads"),
+    ("\"foreseal_Feed\"", "there is no subscription called foreseal_Feed"),
+];
 const WHOLE: &str = "expected a whole number, such as 5, \"5\" or \"0x5\"";
 
 const PASSWORD: &[Case] = &[("5", "expected a string"), ("{}", "expected a string")];
@@ -421,8 +440,10 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::BlockOverrides => BLOCK_OVERRIDES,
         Kind::Boolean => BOOLEAN,
         Kind::Call => CALL,
+        Kind::Cursor => CURSOR,
         Kind::Data => DATA,
-        Kind::Filter => FILTER,
+        // The right arguments name a subscription to logs.
+        Kind::Filter | Kind::SubscriptionOptions => FILTER,
         Kind::Finality => FINALITY,
         Kind::Hash => HASH,
         Kind::Milliseconds => &[],
@@ -438,6 +459,7 @@ pub fn wrong_values(kind: Kind) -> &'static [Case] {
         Kind::Slots => SLOTS,
         Kind::StorageRequests => STORAGE_REQUESTS,
         Kind::StateOverrides => STATE_OVERRIDES,
+        Kind::Subscription => SUBSCRIPTION,
         Kind::TraceCallConfig => TRACE_CALL_CONFIG,
         Kind::TraceConfig => TRACE_CONFIG,
         Kind::TypedData => TYPED_DATA,

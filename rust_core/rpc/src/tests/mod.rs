@@ -21,6 +21,7 @@ mod send_sync;
 mod signing;
 mod state;
 mod stored;
+mod streams;
 mod submit;
 mod tags;
 mod traces;
@@ -88,11 +89,31 @@ impl Bench {
         Self::open(datadir, settings, wallets, limits)
     }
 
+    fn with_pool(wallets: u64, pool: PoolConfig) -> Self {
+        let datadir = tempfile::tempdir().unwrap();
+        let wallets = Wallet::some(wallets);
+        let settings = Settings { pool, ..settings(datadir.path(), &wallets) };
+        Self::open(datadir, settings, wallets, Limits::default())
+    }
+
     fn open(datadir: tempfile::TempDir, settings: Settings, wallets: Vec<Wallet>, limits: Limits) -> Self {
         Self::open_on(Arc::new(RealDisk), datadir, settings, wallets, limits)
     }
 
     fn open_on(
+        disk: Arc<dyn Disk>,
+        datadir: tempfile::TempDir,
+        settings: Settings,
+        wallets: Vec<Wallet>,
+        limits: Limits,
+    ) -> Self {
+        let mut bench = Self::unstarted(disk, datadir, settings, wallets, limits);
+        bench.start();
+        bench
+    }
+
+    /// A node that has no view yet.
+    fn unstarted(
         disk: Arc<dyn Disk>,
         datadir: tempfile::TempDir,
         settings: Settings,
@@ -107,14 +128,17 @@ impl Bench {
         });
         let surroundings = Surroundings { clock: clock.clone(), randomness, disk };
         let node = Node::open(settings, surroundings).unwrap();
-        let producer = node.start_stepped().unwrap();
         Self {
             api: Api::new(Arc::new(node), limits, B256::ZERO),
             clock,
-            producer,
+            producer: None,
             wallets,
             _datadir: datadir,
         }
+    }
+
+    fn start(&mut self) {
+        self.producer = self.api.node().start_stepped().unwrap();
     }
 
     fn view(&self) -> Arc<View> {

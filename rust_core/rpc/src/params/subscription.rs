@@ -1,0 +1,63 @@
+//! What a subscription is called, and where a reader of the feed stands.
+
+use foreseal_node::Place;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Invalid, Param, Reason, shown,
+    value::{needed, object, text},
+};
+
+/// The names of `eth_subscribe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubscriptionName {
+    NewHeads,
+    Logs,
+    NewPendingTransactions,
+    Syncing,
+    PendingLogs,
+    NewFlashblockTransactions,
+    NewFlashblocks,
+    Feed,
+}
+
+impl Param<'_> for SubscriptionName {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let name = text(raw)?;
+        Ok(match &*name {
+            "newHeads" => Self::NewHeads,
+            "logs" => Self::Logs,
+            "newPendingTransactions" => Self::NewPendingTransactions,
+            "syncing" => Self::Syncing,
+            "pendingLogs" => Self::PendingLogs,
+            "newFlashblockTransactions" => Self::NewFlashblockTransactions,
+            "newFlashblocks" => Self::NewFlashblocks,
+            "foreseal_feed" => Self::Feed,
+            _ => return Err(Reason::UnknownSubscription { name: shown(&name) }.into()),
+        })
+    }
+}
+
+/// The place of the last step that a reader of the feed has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor(pub Place);
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Fields<'a> {
+    block: Option<&'a RawValue>,
+    index: Option<&'a RawValue>,
+    hash: Option<&'a RawValue>,
+}
+
+impl Param<'_> for Cursor {
+    fn read(raw: &RawValue) -> Result<Self, Invalid> {
+        let Fields { block, index, hash } = object(raw)?;
+        Ok(Self(Place {
+            number: needed(block, "block")?,
+            index: needed(index, "index")?,
+            hash: needed(hash, "hash")?,
+        }))
+    }
+}

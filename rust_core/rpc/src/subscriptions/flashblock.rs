@@ -1,0 +1,53 @@
+//! A flashblock as readers of the feed get it.
+
+use foreseal_node::{Place, Stepped};
+use foreseal_types::{Block, ChainSpec};
+
+use crate::json::{BlockOfReceipt, Inclusion, Object, write_header, write_receipt, write_transaction};
+
+/// The flashblock itself; `removed` if its step is no longer on the chain.
+pub fn write_flashblock(out: &mut Vec<u8>, spec: &ChainSpec, step: &Stepped, removed: bool) {
+    let Stepped { block, index, first, previous, time, signature } = step;
+    let mut object = Object::open(out);
+    object
+        .quantity("number", block.header.number)
+        .quantity("index", *index)
+        .data("hash", block.hash)
+        .data("parent", previous)
+        .quantity("time", *time)
+        .nullable_data("signature", signature.as_ref());
+    write_header(object.name("header"), block);
+    object.list("transactions", added(block, *first), |out, index| {
+        let transaction = &block.transactions[index];
+        write_transaction(out, transaction, Some(Inclusion::new(block, index as u64)));
+    });
+    let shown = BlockOfReceipt::new(spec, block);
+    object
+        .list("receipts", added(block, *first), |out, index| {
+            let (transaction, receipt) = (&block.transactions[index], &block.receipts[index]);
+            write_receipt(out, &shown, index as u64, transaction, receipt);
+        })
+        .json("removed", if removed { "true" } else { "false" })
+        .close();
+}
+
+/// Indices of the transactions that a step adds.
+pub fn added(block: &Block, first: usize) -> std::ops::Range<usize> {
+    first..block.transactions.len()
+}
+
+/// What a tick says: the newest step, and that there is none after it.
+pub fn write_heartbeat(out: &mut Vec<u8>, place: &Place) {
+    let mut object = Object::open(out);
+    write_place(object.name("heartbeat"), place);
+    object.close();
+}
+
+/// The place of a step, as a cursor.
+pub fn write_place(out: &mut Vec<u8>, place: &Place) {
+    Object::open(out)
+        .quantity("block", place.number)
+        .quantity("index", place.index)
+        .data("hash", place.hash)
+        .close();
+}

@@ -1,0 +1,51 @@
+//! Live streams: what `eth_subscribe` gives, and what a reader of the feed catches up with.
+
+mod catch_up;
+mod channels;
+mod flashblock;
+mod pump;
+mod render;
+mod stream;
+
+use alloy_primitives::Bytes;
+
+use crate::{Argument, Context, Error, Kind, Method, params::Params};
+
+use channels::{Channel, Listening};
+use render::{Messages, render};
+use stream::{Request, Stream};
+
+pub use channels::{Subscribed, Subscriptions};
+pub(crate) use flashblock::write_place;
+pub use pump::{Notice, Pump, Sink};
+
+const SUBSCRIBE: Method = Method::inline(
+    "eth_subscribe",
+    &[
+        Argument::required("subscription", Kind::Subscription),
+        Argument::optional("options", Kind::SubscriptionOptions),
+    ],
+    subscribe,
+);
+
+pub const METHODS: &[Method] = &[
+    SUBSCRIBE,
+    Method::inline("eth_unsubscribe", &[Argument::required("subscription", Kind::Data)], unsubscribe),
+    Method::threaded(
+        "foreseal_getFlashblocks",
+        &[Argument::optional("cursor", Kind::Cursor), Argument::optional("limit", Kind::Quantity)],
+        catch_up::get_flashblocks,
+    ),
+];
+
+/// A connection answers this by itself: what comes here came by another way.
+fn subscribe(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    Request::read(params, context.limits.terms)?;
+    Err(Error::NeedsConnection("eth_subscribe"))
+}
+
+/// As [`subscribe`].
+fn unsubscribe(_: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    params.required::<Bytes>()?;
+    Err(Error::NeedsConnection("eth_unsubscribe"))
+}

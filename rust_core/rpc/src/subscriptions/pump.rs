@@ -1,0 +1,236 @@
+//! What happened, on its way from the feed to the channels.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    ops::ControlFlow,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use foreseal_node::{Change, Entry, FeedError, Place, View, What, changes};
+use foreseal_pool::{Arrived, Pool};
+use foreseal_state::StateError;
+use foreseal_types::mutant;
+
+use super::{Channel, Listening, Messages, Stream, Subscriptions, flashblock::write_heartbeat, render};
+use crate::json::{write_data, write_transaction};
+
+/// What a channel is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub channel: u64,
+    /// Tells whose it is: see [`Subscribed::start`](super::Subscribed::start).
+    pub sequence: u64,
+    /// Each the JSON of a `result`, at least one. `None`: something was lost, and whoever began at this sequence number or
+    /// before cannot go on.
+    pub messages: Option<Vec<String>>,
+    /// The newest step when all this is told.
+    pub place: Place,
+}
+
+/// Why subscribers cannot be told what happened.
+#[derive(Debug, thiserror::Error)]
+enum Lost {
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error("somebody began at a step that was passed over")]
+    PassedOver,
+}
+
+/// Receives notices, in order.
+pub type Sink<'a> = &'a mut dyn FnMut(Notice);
+
+/// Takes entries from the feed and tells the channels, each of which is rendered once. It moves when it is told to: a thread
+/// loops over [`Self::take`] and [`Self::deliver`].
+pub struct Pump {
+    subscriptions: Arc<Subscriptions>,
+    entries: VecDeque<Entry>,
+    /// The newest step that was told, and the number of the entry after which it was; `None` before the first view.
+    told: Option<(Place, u64)>,
+    /// By channel: number of the next arrival in the pool.
+    arrivals: HashMap<u64, u64>,
+}
+
+impl Pump {
+    /// There is one for a node.
+    pub fn new(subscriptions: Arc<Subscriptions>) -> Self {
+        Self { subscriptions, entries: VecDeque::new(), told: None, arrivals: HashMap::new() }
+    }
+
+    /// Takes what happened, waiting for it at most for `wait`. Whether there is something to deliver.
+    pub fn take(&mut self, wait: Duration) -> bool {
+        let wait = if self.entries.is_empty() { wait } else { Duration::ZERO };
+        self.entries.extend(self.subscriptions.node().feed().take(wait));
+        !self.entries.is_empty()
+    }
+
+    /// Tells the channels about the oldest entry. A panic on the way is logged and closes every subscription of which
+    /// something may be lost. `false` when there was nothing.
+    pub fn deliver(&mut self, sink: Sink<'_>) -> bool {
+        let Some(entry) = self.entries.pop_front() else { return false };
+        let listening = self.subscriptions.listening();
+        let told = catch_unwind(AssertUnwindSafe(|| self.tell(&entry, &listening, sink)));
+        match told {
+            // A view that is gone is followed by a newer one, which tells the same and more.
+            Ok(Ok(()) | Err(Lost::Feed(FeedError::Read(StateError::ViewGone)))) => {}
+            Ok(Err(error)) => {
+                tracing::error!(%error, "subscriptions lost a step");
+                self.lose(&entry, &listening, sink);
+            }
+            Err(_) => {
+                tracing::error!(sequence = entry.sequence, "telling subscriptions panicked");
+                self.lose(&entry, &listening, sink);
+            }
+        }
+        true
+    }
+
+    fn tell(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) -> Result<(), Lost> {
+        match &entry.what {
+            What::View(view) => self.tell_view(entry.sequence, view, listening, sink)?,
+            What::Tick => self.tell_tick(entry.sequence, listening, sink),
+            What::Arrivals => self.tell_arrivals(listening, sink),
+        }
+        Ok(())
+    }
+
+    /// What the view adds to the one before. Views between them may have been passed over, and with them places where
+    /// somebody began: what came before such a place has a sequence number of its own.
+    fn tell_view(
+        &mut self,
+        sequence: u64,
+        view: &View,
+        listening: &Listening,
+        sink: Sink<'_>,
+    ) -> Result<(), Lost> {
+        let after = self.told.map_or(0, |(_, sequence)| sequence);
+        let mut joined = self.subscriptions.joined(after, sequence);
+        let first = || joined.values().next().copied().unwrap_or_else(|| view.place());
+        let (mut place, _) = *self.told.get_or_insert_with(|| (first(), after));
+        pass(&mut joined, place);
+        let spec = view.spec();
+        let told = &mut self.told;
+        let ended = changes(view, place, &mut |change, reached| {
+            // Those who begin later have a greater start.
+            let sequence = joined.keys().next().map_or(sequence, |start| start - 1);
+            for channel in listening.values() {
+                let mut messages = Messages::default();
+                if !(mutant!("swallow-removed-steps") && matches!(change, Change::Removed(_))) {
+                    render(&channel.stream, &change, spec, &mut messages);
+                }
+                hand_over(channel, sequence, messages, reached, sink);
+            }
+            place = reached;
+            *told = Some((place, after));
+            pass(&mut joined, place);
+            ControlFlow::Continue(())
+        });
+        ended?;
+        if joined.is_empty() {
+            self.told = Some((view.place(), sequence));
+            Ok(())
+        } else {
+            Err(Lost::PassedOver)
+        }
+    }
+
+    fn tell_tick(&mut self, sequence: u64, listening: &Listening, sink: Sink<'_>) {
+        let Some((place, after)) = self.told else { return };
+        // Whoever began at a view that was passed over is ahead of this: the view behind the tick says so.
+        if self.subscriptions.joined(after, sequence).values().any(|began| *began != place) {
+            return;
+        }
+        for channel in listening.values().filter(|channel| channel.stream == Stream::Feed) {
+            let mut messages = Messages::default();
+            messages.write(|out| write_heartbeat(out, &place));
+            hand_over(channel, sequence, messages, place, sink);
+        }
+    }
+
+    fn tell_arrivals(&mut self, listening: &Listening, sink: Sink<'_>) {
+        self.arrivals.retain(|channel, _| listening.contains_key(channel));
+        let Some((place, _)) = self.told else { return };
+        for channel in listening.values() {
+            let Stream::NewPendingTransactions { full } = channel.stream else { continue };
+            let next = self.arrivals.entry(channel.id).or_insert(channel.arrivals);
+            let arrived = arrived(self.subscriptions.node().pool(), full, *next);
+            *next = arrived.next;
+            let first = arrived.next - arrived.found.len() as u64;
+            let notice = |sequence, messages| Notice { channel: channel.id, sequence, messages, place };
+            if arrived.missed > 0 {
+                tracing::warn!(missed = arrived.missed, "subscriptions lag behind the pool");
+                sink(notice(first.saturating_sub(1), None));
+            }
+            // Looked up behind the pool: whoever began up to there has left a number.
+            let mut starts = self.subscriptions.cuts(channel.id, arrived.next).split_off(&first);
+            starts.insert(first);
+            let mut rendered = arrived.found.into_iter();
+            let ends = starts.iter().copied().skip(1).chain([arrived.next]);
+            for (start, end) in starts.iter().copied().zip(ends) {
+                let count = usize::try_from(end - start).unwrap_or(usize::MAX);
+                let messages: Vec<String> = rendered.by_ref().take(count).collect();
+                if !messages.is_empty() {
+                    sink(notice(start, Some(messages)));
+                }
+            }
+        }
+    }
+
+    /// Ends the subscriptions that may have lost something of `entry`, and goes on behind it.
+    fn lose(&mut self, entry: &Entry, listening: &Listening, sink: Sink<'_>) {
+        let place = match (&entry.what, self.told) {
+            (What::View(view), _) => view.place(),
+            (What::Tick | What::Arrivals, Some((place, _))) => place,
+            (What::Tick | What::Arrivals, None) => return,
+        };
+        let of_pool = matches!(entry.what, What::Arrivals);
+        self.told = Some((place, entry.sequence));
+        for channel in listening.values() {
+            let sequence = match channel.stream {
+                Stream::NewPendingTransactions { .. } if of_pool => {
+                    let next = self.subscriptions.node().pool().next_arrival();
+                    self.arrivals.insert(channel.id, next);
+                    next.saturating_sub(1)
+                }
+                Stream::NewPendingTransactions { .. } | Stream::Syncing => continue,
+                _ if of_pool => continue,
+                _ => entry.sequence,
+            };
+            sink(Notice { channel: channel.id, sequence, messages: None, place });
+        }
+    }
+}
+
+/// What entered the pool from number `from` on, in JSON.
+fn arrived(pool: &Pool, full: bool, from: u64) -> Arrived<String> {
+    let mut rendered = Messages::default();
+    let (next, missed) = if full {
+        let arrived = pool.whole_arrivals(from);
+        for found in &arrived.found {
+            rendered.write(|out| write_transaction(out, found, None));
+        }
+        (arrived.next, arrived.missed)
+    } else {
+        let arrived = pool.arrivals(from, usize::MAX);
+        for found in &arrived.found {
+            rendered.write(|out| write_data(out, found.as_slice()));
+        }
+        (arrived.next, arrived.missed)
+    };
+    Arrived { found: rendered.into_vec(), next, missed }
+}
+
+/// Forgets those who began up to `place`.
+fn pass(joined: &mut BTreeMap<u64, Place>, place: Place) {
+    while joined.first_key_value().is_some_and(|(_, began)| *began == place) {
+        joined.pop_first();
+    }
+}
+
+fn hand_over(channel: &Channel, sequence: u64, messages: Messages, place: Place, sink: Sink<'_>) {
+    let messages = messages.into_vec();
+    if !messages.is_empty() {
+        sink(Notice { channel: channel.id, sequence, messages: Some(messages), place });
+    }
+}

@@ -1,0 +1,137 @@
+//! What a change of the chain is to each stream, in JSON.
+
+use std::ops::ControlFlow;
+
+use foreseal_node::{Change, Stepped, search_block};
+use foreseal_types::{Block, ChainSpec, FoundLog, LogFilter, LogSink};
+
+use super::{
+    Stream,
+    flashblock::{added, write_flashblock},
+};
+use crate::json::{
+    BlockOfReceipt, Inclusion, Object, write_block_fields, write_data, write_header, write_log,
+    write_outcome_fields, write_transaction_fields,
+};
+
+/// The messages of one stream, each the JSON of a `result`.
+#[derive(Debug, Default)]
+pub struct Messages(Vec<String>);
+
+impl Messages {
+    /// Adds the message that `write` writes.
+    pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut json = Vec::new();
+        write(&mut json);
+        self.0.push(String::from_utf8(json).expect("JSON is written in ASCII"));
+    }
+
+    /// Those that there are, oldest first.
+    pub fn into_vec(self) -> Vec<String> {
+        self.0
+    }
+}
+
+/// Adds to `messages` what `change` is to `stream`. The pool's transactions and the state of synchronisation do not
+/// change with the chain.
+pub fn render(stream: &Stream, change: &Change, spec: &ChainSpec, messages: &mut Messages) {
+    match (stream, change) {
+        (Stream::NewHeads, Change::Sealed(block)) => messages.write(|out| write_header(out, block)),
+        (Stream::Logs(filter), Change::Sealed(block)) => write_logs(messages, block, filter, 0, false),
+        (Stream::Logs(filter), Change::Unsealed(block)) => write_logs(messages, block, filter, 0, true),
+        (stream, Change::Step(step)) => render_step(stream, step, spec, messages, false),
+        (stream, Change::Removed(step)) => render_step(stream, step, spec, messages, true),
+        (_, Change::Sealed(_) | Change::Unsealed(_)) => {}
+    }
+}
+
+fn render_step(stream: &Stream, step: &Stepped, spec: &ChainSpec, messages: &mut Messages, removed: bool) {
+    let block = &step.block;
+    match stream {
+        Stream::PendingLogs(filter) => {
+            write_logs(messages, block, filter, block.log_count(step.first), removed);
+        }
+        Stream::NewFlashblockTransactions { full } => {
+            let mut write = |index| {
+                messages.write(|out| {
+                    if *full {
+                        write_confirmed(out, spec, block, index, removed);
+                    } else {
+                        write_hash(out, block, index, removed);
+                    }
+                });
+            };
+            if removed {
+                added(block, step.first).rev().for_each(&mut write);
+            } else {
+                added(block, step.first).for_each(&mut write);
+            }
+        }
+        Stream::NewFlashblocks => messages.write(|out| {
+            let mut object = Object::open(out);
+            write_block_fields(&mut object, block, true);
+            mark(&mut object, removed);
+            object.close();
+        }),
+        Stream::Feed => messages.write(|out| write_flashblock(out, spec, step, removed)),
+        Stream::NewHeads | Stream::Logs(_) | Stream::NewPendingTransactions { .. } | Stream::Syncing => {}
+    }
+}
+
+/// A transaction of a step with what its receipt has beyond it.
+fn write_confirmed(out: &mut Vec<u8>, spec: &ChainSpec, block: &Block, index: usize, removed: bool) {
+    let (transaction, receipt) = (&block.transactions[index], &block.receipts[index]);
+    let index = index as u64;
+    let mut object = Object::open(out);
+    write_transaction_fields(&mut object, transaction, Some(Inclusion::new(block, index)));
+    object.data("transactionHash", transaction.hash());
+    let shown = BlockOfReceipt::new(spec, block);
+    write_outcome_fields(&mut object, &shown, index, (transaction, receipt), removed);
+    mark(&mut object, removed);
+    object.close();
+}
+
+fn write_hash(out: &mut Vec<u8>, block: &Block, index: usize, removed: bool) {
+    let hash = block.transactions[index].hash();
+    if !removed {
+        return write_data(out, hash.as_slice());
+    }
+    let mut object = Object::open(out);
+    object.data("hash", hash);
+    mark(&mut object, removed);
+    object.close();
+}
+
+/// Says that it is undone; what stands is as other methods answer it.
+fn mark(object: &mut Object<'_>, removed: bool) {
+    if removed {
+        object.json("removed", "true");
+    }
+}
+
+/// A message for each matching log from the one with index `first` on; undone ones the last one first.
+fn write_logs(messages: &mut Messages, block: &Block, filter: &LogFilter, first: u64, removed: bool) {
+    let mut logs = Logs { messages: Messages::default(), removed };
+    let _all = search_block(block, filter, first, &mut logs);
+    let mut found = logs.messages.into_vec();
+    if removed {
+        found.reverse();
+    }
+    messages.0.extend(found);
+}
+
+struct Logs {
+    messages: Messages,
+    removed: bool,
+}
+
+impl LogSink for Logs {
+    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
+        self.messages.write(|out| write_log(out, found, self.removed));
+        ControlFlow::Continue(())
+    }
+
+    fn pause(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

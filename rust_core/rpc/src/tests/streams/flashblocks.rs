@@ -1,0 +1,167 @@
+//! `foreseal_getFlashblocks`: what the feed told, again.
+
+use foreseal_node::{FinalityDepth, Recent, Settings, StoreSettings};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+use serde_json::{Value, json, value::RawValue};
+
+use super::{Streams, step, workload};
+use crate::{
+    Limits,
+    tests::{Bench, data, log_pages::developing, settings},
+};
+
+/// A page with its flashblocks unparsed.
+fn page(bench: &Bench, cursor: &Value, limit: u64) -> (Vec<String>, Value, bool) {
+    #[derive(serde::Deserialize)]
+    struct Page {
+        flashblocks: Vec<Box<RawValue>>,
+        cursor: Value,
+        complete: bool,
+    }
+    let params = json!([cursor, format!("{limit:#x}")]).to_string();
+    let answer = bench.api.call(Some(&bench.view()), "foreseal_getFlashblocks", params.as_bytes()).unwrap();
+    let Page { flashblocks, cursor, complete } = serde_json::from_slice(&answer).unwrap();
+    (flashblocks.iter().map(|text| text.get().to_owned()).collect(), cursor, complete)
+}
+
+/// All pages behind a cursor.
+fn replay(bench: &Bench, mut cursor: Value, limit: u64) -> (Vec<String>, Value) {
+    let mut all = Vec::new();
+    loop {
+        let (flashblocks, next, complete) = page(bench, &cursor, limit);
+        assert!(flashblocks.len() as u64 <= limit && (complete || !flashblocks.is_empty()));
+        all.extend(flashblocks);
+        cursor = next;
+        if complete {
+            return (all, cursor);
+        }
+    }
+}
+
+fn genesis(bench: &Bench) -> Value {
+    let block = bench.ask("eth_getBlockByNumber", r#"["0x0",false]"#);
+    json!({"block": "0x0", "index": "0x0", "hash": block["hash"]})
+}
+
+fn flashblocks(texts: Vec<String>) -> Vec<String> {
+    texts.into_iter().filter(|text| !text.starts_with(r#"{"heartbeat""#)).collect()
+}
+
+fn replayed_equals_live(bench: &mut Bench, blocks: u64) {
+    let mut streams = Streams::new(bench);
+    let mut workload = workload(bench, 8);
+    let genesis = page(bench, &Value::Null, 1).1;
+    let feed = streams.subscribe(&json!(["foreseal_feed"]));
+    while bench.view().latest().number() < blocks {
+        step(bench, &mut streams, &mut workload, 2);
+    }
+    let live = flashblocks(streams.texts(&feed));
+    assert!(live.len() as u64 > 5 * blocks);
+    for limit in [1, 7, 1_000] {
+        let (again, cursor) = replay(bench, genesis.clone(), limit);
+        assert!(again == live, "byte for byte, {limit} a page");
+        assert_eq!(cursor, page(bench, &Value::Null, 1).1);
+    }
+    // From the middle.
+    let from: Value = serde_json::from_str(&live[live.len() / 2]).unwrap();
+    let (again, _) = replay(bench, super::cursor(&from), 5);
+    assert!(again == live[live.len() / 2 + 1..]);
+}
+
+#[test]
+fn a_replay_from_genesis_is_what_was_told_live() {
+    replayed_equals_live(&mut Bench::new(4), 4);
+}
+
+#[test]
+fn a_replay_from_the_store_is_what_was_told_live() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
+    let recent = Recent { blocks: 2, transactions: 10_000 };
+    let settings = Settings {
+        store: StoreSettings { recent, ..StoreSettings::default() },
+        finality: FinalityDepth::default(),
+        ..settings(datadir.path(), &wallets)
+    };
+    let mut bench = Bench::open(datadir, settings, wallets, Limits::default());
+    let first = bench.view().latest().clone();
+    replayed_equals_live(&mut bench, 9);
+    bench.api.node().drain().unwrap();
+    assert_eq!(bench.view().sealed(0).unwrap().unwrap().block.hash, first.block.hash);
+    bench.seal();
+    bench.seal();
+    assert!(bench.api.node().store().stats().is_ok());
+}
+
+#[test]
+fn a_reader_of_pages_is_led_back_from_what_was_undone() {
+    let mut bench = developing(3, Limits::default());
+    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 4);
+    let mut fill = |bench: &mut Bench| {
+        for _ in 0..6 {
+            bench.submit(&workload.next_transaction());
+            bench.tick();
+        }
+        bench.seal();
+    };
+    let mut held: Vec<Value> = Vec::new();
+    let genesis = genesis(&bench);
+    let mut cursor = genesis.clone();
+    for turn in 0..6 {
+        fill(&mut bench);
+        if turn % 2 == 1 {
+            let (texts, next) = replay(&bench, cursor, 3);
+            cursor = next;
+            for text in texts {
+                let mut message: Value = serde_json::from_str(&text).unwrap();
+                if message["removed"] == json!(true) {
+                    message["removed"] = json!(false);
+                    assert!(held.pop() == Some(message), "the newest first, and as it was");
+                } else {
+                    assert!(held.last().is_none_or(|last| last["hash"] == message["parent"]));
+                    held.push(message);
+                }
+            }
+        }
+        if turn == 3 {
+            bench.api.node().control(|writer| writer.unwind(2)).unwrap();
+        }
+    }
+    let (whole, _) = replay(&bench, genesis, 1_000);
+    let whole: Vec<Value> = whole.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    assert!(held == whole, "{} of {}", held.len(), whole.len());
+}
+
+#[test]
+fn pages_end_at_their_limits() {
+    let mut bench = Bench::with_limits(1, Limits { flashblocks: 5, ..Limits::default() });
+    let begin = page(&bench, &Value::Null, 1).1;
+    for _ in 0..40 {
+        bench.seal();
+    }
+    let (by_count, _, complete) = page(&bench, &begin, u64::MAX);
+    assert_eq!((by_count.len(), complete), (5, false));
+    let limits = Limits { flashblock_bytes: 4_000, ..Limits::default() };
+    let mut bench = Bench::with_limits(1, limits);
+    let mut workload = workload(&bench, 1);
+    let from = page(&bench, &Value::Null, 1).1;
+    for _ in 0..4 {
+        for _ in 0..8 {
+            bench.submit(&workload.next_transaction());
+        }
+        bench.tick();
+    }
+    let (by_bytes, ..) = page(&bench, &from, 4);
+    assert_eq!(by_bytes.len(), 1, "one is given however large it is: {}", by_bytes[0].len());
+    assert!(by_bytes[0].len() > limits.flashblock_bytes);
+}
+
+#[test]
+fn a_cursor_that_is_not_kept_is_refused_and_the_oldest_one_named() {
+    let mut bench = Bench::new(1);
+    let genesis = genesis(&bench);
+    bench.seal();
+    let unknown = json!({"block": "0x1", "index": "0x1", "hash": format!("{:#066x}", 5)});
+    let error = bench.error("foreseal_getFlashblocks", &json!([unknown]).to_string());
+    assert_eq!((error.code, data(&error)), (-32001, json!({"oldest": genesis})));
+    assert_eq!(bench.ask("foreseal_getFlashblocks", &json!([genesis]).to_string())["complete"], json!(true));
+}

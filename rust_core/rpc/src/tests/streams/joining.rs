@@ -1,0 +1,141 @@
+//! Where a subscription begins, and what becomes of it when something goes wrong.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{Streams, step, workload};
+use crate::tests::Bench;
+
+fn steps(streams: &Streams, subscribed: &crate::Subscribed) -> Vec<Value> {
+    let messages = streams.messages(subscribed).into_iter();
+    messages.filter(|message| message["heartbeat"].is_null()).collect()
+}
+
+fn place(bench: &Bench) -> Value {
+    bench.ask("foreseal_getFlashblocks", "[]")["cursor"].clone()
+}
+
+#[test]
+fn a_cursor_joins_when_it_is_the_newest_step_and_leaves_nothing_behind_otherwise() {
+    let mut bench = Bench::new(2);
+    let mut streams = Streams::new(&bench);
+    let mut workload = workload(&bench, 2);
+    let behind = place(&bench);
+    bench.submit(&workload.next_transaction());
+    bench.tick();
+    assert_eq!(streams.try_subscribe(&json!(["foreseal_feed", behind])).unwrap(), None);
+    streams.tell();
+    assert_eq!(streams.said, [], "nobody listens");
+    let page = bench.ask("foreseal_getFlashblocks", &json!([behind]).to_string());
+    let joined = streams.subscribe(&json!(["foreseal_feed", page["cursor"]]));
+    step(&mut bench, &mut streams, &mut workload, 1);
+    let next = steps(&streams, &joined);
+    assert_eq!(next.len(), 1);
+    assert_eq!(next[0]["parent"], page["cursor"]["hash"]);
+    for (field, wrong) in [("block", "0x7"), ("index", "0x9")] {
+        let mut other = place(&bench);
+        other[field] = json!(wrong);
+        assert_eq!(streams.try_subscribe(&json!(["foreseal_feed", other])).unwrap(), None);
+    }
+}
+
+#[test]
+fn what_is_on_its_way_to_others_is_not_told_to_whoever_joins_behind_it() {
+    let mut bench = Bench::new(2);
+    let mut streams = Streams::new(&bench);
+    let mut workload = workload(&bench, 3);
+    let first = streams.subscribe(&json!(["foreseal_feed"]));
+    let mut joined = Vec::new();
+    for _ in 0..5 {
+        bench.submit(&workload.next_transaction());
+        bench.tick();
+        joined.push(streams.subscribe(&json!(["foreseal_feed"])));
+    }
+    streams.tell();
+    let all = streams.texts(&first);
+    assert_eq!(steps(&streams, &first).len(), 5);
+    for (at, joined) in joined.iter().enumerate() {
+        let texts = streams.texts(joined);
+        assert_eq!(texts, all[all.len() - texts.len()..]);
+        assert_eq!(steps(&streams, joined).len(), 4 - at);
+    }
+}
+
+/// The feed keeps some hundreds of views for a pump that does not take them, then it joins them.
+#[test]
+fn views_that_the_feed_passed_over_are_told_and_not_to_whoever_joined_at_them() {
+    let mut bench = Bench::new(2);
+    let mut streams = Streams::new(&bench);
+    let mut workload = workload(&bench, 3);
+    let mut joined = vec![streams.subscribe(&json!(["foreseal_feed"]))];
+    let begun = place(&bench);
+    for turn in 0..300 {
+        bench.submit(&workload.next_transaction());
+        bench.tick();
+        if turn % 7 == 0 {
+            joined.push(streams.subscribe(&json!(["foreseal_feed", place(&bench)])));
+        }
+    }
+    streams.tell();
+    let all = steps(&streams, &joined[0]);
+    let page = bench.ask("foreseal_getFlashblocks", &json!([begun]).to_string());
+    assert_eq!((json!(all), page["complete"].clone()), (page["flashblocks"].clone(), json!(true)));
+    assert!(all.len() > 300);
+    let mut before = all.len() + 1;
+    for joined in &joined {
+        let mine = steps(&streams, joined);
+        assert!(mine.len() < before);
+        before = mine.len();
+        assert_eq!(mine, all[all.len() - mine.len()..]);
+    }
+    assert!(before < 10);
+}
+
+/// The node's first views may come before the pump takes for the first time.
+#[test]
+fn a_subscription_made_before_the_pump_runs_begins_where_it_was_made() {
+    let mut bench = Bench::new(2);
+    let mut workload = workload(&bench, 3);
+    let mut streams = Streams::asleep(&bench);
+    let joined = streams.subscribe(&json!(["foreseal_feed"]));
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let before = place(&bench);
+        bench.submit(&workload.next_transaction());
+        bench.tick();
+        let page = bench.ask("foreseal_getFlashblocks", &json!([before]).to_string());
+        expected.extend(page["flashblocks"].as_array().unwrap().clone());
+    }
+    streams.tell();
+    assert_eq!(steps(&streams, &joined), expected);
+}
+
+#[test]
+fn a_panic_ends_the_subscriptions_that_lost_something_and_the_pump_goes_on() {
+    let mut bench = Bench::new(2);
+    let mut streams = Streams::new(&bench);
+    let mut workload = workload(&bench, 3);
+    let feed = streams.subscribe(&json!(["foreseal_feed"]));
+    let (heads, pending) =
+        (streams.subscribe(&json!(["newHeads"])), streams.subscribe(&json!(["newPendingTransactions"])));
+    bench.submit(&workload.next_transaction());
+    streams.tell();
+    bench.tick();
+    let later = streams.subscribe(&json!(["foreseal_feed"]));
+    streams.pump.take(Duration::ZERO);
+    let (said, mut calls) = (&mut streams.said, 0);
+    let told = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        while streams.pump.deliver(&mut |notice| {
+            calls += 1;
+            assert!(calls > 1, "on purpose");
+            said.push(notice);
+        }) {}
+    }));
+    assert!(told.is_ok(), "it stays inside");
+    assert!(streams.lost(&feed) && streams.lost(&heads));
+    assert!(!streams.lost(&pending) && !streams.lost(&later));
+    step(&mut bench, &mut streams, &mut workload, 1);
+    assert_eq!(steps(&streams, &later).len(), 1);
+    assert_eq!(streams.messages(&pending).len(), 2);
+}

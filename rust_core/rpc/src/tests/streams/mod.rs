@@ -1,0 +1,101 @@
+//! Subscriptions: what they are told is what the methods answer.
+
+mod flashblocks;
+mod joining;
+mod pool;
+mod shapes;
+mod undone;
+
+use std::{sync::Arc, time::Duration};
+
+use foreseal_testkit::{Kinds, Workload};
+use serde_json::{Value, json};
+
+use super::Bench;
+use crate::{Limits, Notice, Pump, RpcError, Subscribed, Subscriptions};
+
+/// The pump of a bench, and everything that it ever said.
+struct Streams {
+    subscriptions: Arc<Subscriptions>,
+    pump: Pump,
+    said: Vec<Notice>,
+}
+
+impl Streams {
+    fn new(bench: &Bench) -> Self {
+        let mut streams = Self::asleep(bench);
+        // From here on the feed keeps what happens.
+        streams.tell();
+        streams
+    }
+
+    /// With a pump that has not run yet.
+    fn asleep(bench: &Bench) -> Self {
+        Self::with_terms(bench, Limits::default().terms)
+    }
+
+    fn with_terms(bench: &Bench, terms: u64) -> Self {
+        let subscriptions = Arc::new(Subscriptions::new(bench.api.node().clone(), terms));
+        Self { pump: Pump::new(subscriptions.clone()), subscriptions, said: Vec::new() }
+    }
+
+    fn try_subscribe(&mut self, params: &Value) -> Result<Option<Subscribed>, RpcError> {
+        let subscribed = self.subscriptions.subscribe(params.to_string().as_bytes())?;
+        let first = subscribed.as_ref().and_then(|subscribed| subscribed.first.clone());
+        self.said.extend(first);
+        Ok(subscribed)
+    }
+
+    fn subscribe(&mut self, params: &Value) -> Subscribed {
+        let subscribed = self.try_subscribe(params).unwrap_or_else(|error| panic!("{params}: {error:?}"));
+        subscribed.unwrap_or_else(|| panic!("{params}: the cursor is not the newest step"))
+    }
+
+    /// Has the pump tell everything that happened.
+    fn tell(&mut self) {
+        while self.pump.take(Duration::ZERO) {
+            let said = &mut self.said;
+            while self.pump.deliver(&mut |notice| said.push(notice)) {}
+        }
+    }
+
+    /// What a subscription was told so far, unparsed.
+    fn texts(&self, subscribed: &Subscribed) -> Vec<String> {
+        let mine =
+            self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
+        mine.flat_map(|notice| notice.messages.clone().expect("nothing was lost")).collect()
+    }
+
+    fn messages(&self, subscribed: &Subscribed) -> Vec<Value> {
+        self.texts(subscribed).iter().map(|text| serde_json::from_str(text).unwrap()).collect()
+    }
+
+    /// Whether a subscription was told that it lost something.
+    fn lost(&self, subscribed: &Subscribed) -> bool {
+        let mine =
+            self.said.iter().filter(|n| n.channel == subscribed.channel && n.sequence >= subscribed.start);
+        mine.clone().any(|notice| notice.messages.is_none())
+    }
+}
+
+/// Submits `count` transactions, takes the step, and has it told.
+fn step(bench: &mut Bench, streams: &mut Streams, workload: &mut Workload, count: usize) {
+    for _ in 0..count {
+        bench.submit(&workload.next_transaction());
+    }
+    bench.tick();
+    streams.tell();
+}
+
+fn workload(bench: &Bench, seed: u64) -> Workload {
+    Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, seed)
+}
+
+fn bytes(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// The step that a message of the feed or a heartbeat names, as a cursor.
+fn cursor(message: &Value) -> Value {
+    json!({"block": message["number"], "index": message["index"], "hash": message["hash"]})
+}

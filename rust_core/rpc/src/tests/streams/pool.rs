@@ -1,0 +1,99 @@
+//! Transactions as they enter the pool.
+
+use foreseal_pool::PoolConfig;
+use foreseal_testkit::Fees;
+use serde_json::{Value, json};
+
+use super::Streams;
+use crate::tests::Bench;
+
+fn transfer(bench: &Bench, nonce: u64) -> Value {
+    let wallet = &bench.wallets[0];
+    json!(bench.submit(&wallet.transfer(nonce, wallet.address, 1, Fees::default())))
+}
+
+fn pooled(bench: &Bench, hash: &Value) -> Value {
+    bench.ask("eth_getTransactionByHash", &json!([hash]).to_string())
+}
+
+#[test]
+fn each_transaction_is_told_once_as_it_enters_whatever_becomes_of_it() {
+    let mut bench = Bench::new(2);
+    let mut streams = Streams::new(&bench);
+    transfer(&bench, 0);
+    let hashes = streams.subscribe(&json!(["newPendingTransactions"]));
+    let full = streams.subscribe(&json!(["newPendingTransactions", true]));
+    assert_ne!(hashes.channel, full.channel);
+    let mut expected = Vec::new();
+    for nonce in 1..4 {
+        let hash = transfer(&bench, nonce);
+        expected.push(pooled(&bench, &hash));
+    }
+    // One is replaced and all are executed before the pump looks.
+    let wallet = bench.wallets[0].clone();
+    let fees = Fees { max_fee: 4 * Fees::default().max_fee, tip: 4 * Fees::default().tip };
+    let replacing = json!(bench.submit(&wallet.transfer(3, wallet.address, 2, fees)));
+    expected.push(pooled(&bench, &replacing));
+    bench.tick();
+    assert_eq!(bench.api.node().pool().counts().pooled, 0);
+    streams.tell();
+    assert_eq!(streams.messages(&full), expected);
+    let all: Vec<Value> = expected.iter().map(|transaction| transaction["hash"].clone()).collect();
+    assert_eq!(streams.messages(&hashes), all);
+    assert!(streams.messages(&full).iter().all(|message| message["blockHash"].is_null()));
+}
+
+#[test]
+fn whoever_begins_later_is_told_of_what_enters_later() {
+    let bench = Bench::new(1);
+    let mut streams = Streams::new(&bench);
+    for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {
+        let nonce = bench.api.node().pool().next_arrival();
+        let first = streams.subscribe(&params);
+        let one = transfer(&bench, nonce);
+        let second = streams.subscribe(&params);
+        let two = transfer(&bench, nonce + 1);
+        let third = streams.subscribe(&params);
+        assert_eq!([second.channel, third.channel], [first.channel; 2]);
+        streams.tell();
+        let three = transfer(&bench, nonce + 2);
+        streams.tell();
+        let hashes = |subscribed| -> Vec<Value> {
+            let messages = streams.messages(subscribed).into_iter();
+            messages.map(|m| if m.is_object() { m["hash"].clone() } else { m }).collect()
+        };
+        assert_eq!(hashes(&first), [one, two.clone(), three.clone()]);
+        assert_eq!(hashes(&second), [two, three.clone()]);
+        assert_eq!(hashes(&third), [three]);
+        for subscribed in [first, second, third] {
+            streams.subscriptions.unsubscribe(subscribed.channel);
+        }
+    }
+}
+
+#[test]
+fn whoever_cannot_be_told_everything_is_told_that() {
+    let bench = Bench::with_pool(1, PoolConfig { max_arrivals: 4, ..PoolConfig::default() });
+    let mut streams = Streams::new(&bench);
+    for params in [json!(["newPendingTransactions"]), json!(["newPendingTransactions", true])] {
+        let mut nonce = bench.api.node().pool().next_arrival();
+        let mut enter = |count: u64| {
+            nonce += count;
+            (nonce - count..nonce).map(|nonce| transfer(&bench, nonce)).collect::<Vec<_>>()
+        };
+        let behind = streams.subscribe(&params);
+        enter(3);
+        let ahead = streams.subscribe(&params);
+        let kept = enter(4);
+        streams.tell();
+        assert!(streams.lost(&behind), "the first three are no longer remembered");
+        assert!(!streams.lost(&ahead), "it began behind them");
+        assert_eq!(streams.messages(&ahead).len(), kept.len());
+        streams.subscriptions.unsubscribe(behind.channel);
+        let more = enter(1);
+        streams.tell();
+        let last = streams.messages(&ahead).pop().unwrap();
+        assert_eq!(if last.is_object() { last["hash"].clone() } else { last }, more[0]);
+        streams.subscriptions.unsubscribe(ahead.channel);
+    }
+}
