@@ -8,7 +8,7 @@ use std::{
 use foreseal_types::mutant;
 
 use crate::{
-    Identity, JournalError, Place, Record, Recovery, Replay,
+    Identity, JournalError, Past, Place, Record, Recovery, Replay,
     disk::{Disk, DiskFile},
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
@@ -134,6 +134,16 @@ impl Journal {
         let segment = segment.map_or(0, |(number, _)| *number);
         let walk = Walk::new(self.disk.clone(), &self.dir, Some(self.options.identity))?;
         Ok(Replay::new(walk.starting_at(segment), sequence..self.opened_at))
+    }
+
+    /// What was there at opening, for whoever reads it later.
+    pub fn past(&self) -> Past {
+        Past {
+            disk: self.disk.clone(),
+            dir: self.dir.clone(),
+            identity: self.options.identity,
+            end: self.opened_at,
+        }
     }
 
     /// Removes the segments whose appends all come before `sequence`, oldest first, and answers how many. The

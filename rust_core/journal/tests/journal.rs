@@ -150,6 +150,27 @@ fn segments_go_from_the_oldest_and_the_rest_is_still_a_chain() {
 }
 
 #[test]
+fn what_was_there_at_opening_is_read_while_the_journal_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = open(dir.path());
+    for _ in 0..6 {
+        journal.append(&[import(1200)]).unwrap(); // two in a segment
+    }
+    drop(journal);
+    let mut journal = open(dir.path());
+    let past = journal.past();
+    for _ in 0..6 {
+        journal.append(&[import(1200)]).unwrap();
+    }
+    let read = || -> Vec<u64> { past.replay().unwrap().map(|append| append.unwrap().sequence).collect() };
+    assert_eq!(read(), [0, 1, 2, 3, 4, 5]);
+    journal.remove_segments_before(4).unwrap();
+    assert_eq!(read(), [4, 5], "segments that went are passed over");
+    journal.remove_segments_before(u64::MAX).unwrap();
+    assert_eq!(read(), [0; 0]);
+}
+
+#[test]
 fn another_chain_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));

@@ -20,7 +20,7 @@ use foreseal_types::ChainSpec;
 
 use crate::{
     Chain, NodeError, Settings, chain::Resumed, datadir::DataDir, outgoing::Note, replay::replay,
-    store_link::StoreLink,
+    store_link::StoreLink, undone::Older,
 };
 
 /// Why store and journal do not make one chain.
@@ -75,6 +75,7 @@ pub(crate) fn start(
     let note = note(&store)?;
     let mut link = StoreLink::start(store.clone(), &settings.store, &note)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
+    chain.remember(Older::new(journal.past(), (from.sequence, from.records)));
     let mut followed = link.follow(&mut chain, 0);
     let mut records = 0;
     for append in journal.replay_from(from.sequence)? {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
-use foreseal_types::{Block, FoundLog, LogFilter, Receipt};
+use alloy_primitives::{B256, Log};
+use foreseal_types::{Block, FoundLog, LogFilter, Receipt, Transaction};
 use imbl::Vector;
 
 use crate::{
@@ -11,19 +11,24 @@ use crate::{
     feed::{Place, Steps},
 };
 
+mod older;
+
+pub(crate) use older::Older;
+
 /// What is kept, at most; the oldest block goes first.
 const BLOCKS: usize = 4096;
 /// As [`UndoneBlock::bytes`] counts.
 const BYTES: usize = 128 << 20;
 
-/// Blocks that an unwind took off the chain, sealed or being built, the last one last. In memory only: a start knows
-/// those that the journal's replay unwinds again.
+/// Blocks that an unwind took off the chain, sealed or being built, the last one last. In memory are those since the node
+/// started, and those that the journal's replay unwound again; others are looked for in the journal.
 #[derive(Clone, Debug, Default)]
 pub struct Undone {
     blocks: Vector<Arc<UndoneBlock>>,
     bytes: usize,
     /// How many there ever were.
     count: u64,
+    older: Option<Arc<Older>>,
 }
 
 /// A block that was on the chain, without its state.
@@ -34,8 +39,16 @@ pub struct UndoneBlock {
 }
 
 impl Undone {
+    /// Looks for others there from now on.
+    pub(crate) fn set_older(&mut self, older: Older) {
+        self.older = Some(Arc::new(older));
+    }
+
     pub(crate) fn push(&mut self, gone: &Executed) {
-        let block = UndoneBlock::new(gone);
+        self.add(UndoneBlock::new(gone));
+    }
+
+    fn add(&mut self, block: UndoneBlock) {
         self.count += 1;
         self.bytes += block.bytes();
         self.blocks.push_back(Arc::new(block));
@@ -50,25 +63,28 @@ impl Undone {
         self.count
     }
 
-    fn of_number(&self, number: u64) -> impl Iterator<Item = &Arc<UndoneBlock>> {
-        self.blocks.iter().rev().filter(move |block| block.number() == number)
+    /// What `find` finds of the blocks with this number, the last one first.
+    fn find_map<'s, T>(&'s self, number: u64, find: impl Fn(&'s Arc<UndoneBlock>) -> Option<T>) -> Option<T> {
+        let find = |block: &'s Arc<UndoneBlock>| (block.number() == number).then(|| find(block)).flatten();
+        let older = || self.older.as_ref()?.undone().blocks.iter().rev().find_map(find);
+        self.blocks.iter().rev().find_map(find).or_else(older)
     }
 
     /// The block that had this hash, at one of its steps or in the end, and how many logs it had then. `None` if it was
     /// never on the chain or is no longer kept.
     pub fn find(&self, number: u64, hash: &B256) -> Option<(&Arc<UndoneBlock>, u64)> {
-        self.of_number(number).find_map(|block| Some((block, block.logs_at(hash)?)))
+        self.find_map(number, |block| Some((block, block.logs_at(hash)?)))
     }
 
     /// The block that went through the step at `place`, and the step's index. The last one if there were several.
     pub(crate) fn find_step(&self, place: Place) -> Option<(&Arc<UndoneBlock>, usize)> {
-        let found = self.of_number(place.number).find(|block| block.steps().holds(place))?;
+        let found = self.find_map(place.number, |block| block.steps().holds(place).then_some(block))?;
         Some((found, usize::try_from(place.index).ok()?))
     }
 
     /// The block that had this hash in the end.
     pub(crate) fn find_block(&self, number: u64, hash: &B256) -> Option<&Arc<UndoneBlock>> {
-        self.of_number(number).find(|block| block.block.hash == *hash)
+        self.find_map(number, |block| (block.block.hash == *hash).then_some(block))
     }
 }
 
@@ -83,17 +99,8 @@ impl UndoneBlock {
 
     /// About what it takes in memory.
     fn bytes(&self) -> usize {
-        let of_receipt = |receipt: &Arc<Receipt>| {
-            let of_log = |log: &alloy_primitives::Log| {
-                size_of_val(log) + size_of_val(log.topics()) + log.data.data.len()
-            };
-            size_of::<Receipt>() + receipt.logs.iter().map(of_log).sum::<usize>()
-        };
-        let transactions = size_of::<foreseal_types::Transaction>() * self.block.transactions.len();
-        let receipts: usize = self.block.receipts.iter().map(of_receipt).sum();
         let steps = size_of::<Step>() * self.steps.len();
-        // Decoded, and as the bytes that were signed.
-        size_of::<Self>() + steps + transactions + 2 * self.block.transactions_length + receipts
+        size_of::<Self>() + steps + bytes_of(&self.block.transactions, &self.block.receipts)
     }
 
     /// How many logs it had when its hash was `hash`.
@@ -150,4 +157,17 @@ impl UndoneBlock {
         });
         all.filter(move |found| found.index < end && filter.matches(found.log))
     }
+}
+
+/// About what transactions with their receipts take in memory.
+fn bytes_of<'a>(
+    transactions: impl IntoIterator<Item = &'a Arc<Transaction>>,
+    receipts: impl IntoIterator<Item = &'a Arc<Receipt>>,
+) -> usize {
+    // Decoded, and as the bytes that were signed.
+    let of_transaction = |one: &Arc<Transaction>| size_of::<Transaction>() + 2 * one.encoded().len();
+    let of_log = |log: &Log| size_of_val(log) + size_of_val(log.topics()) + log.data.data.len();
+    let of_receipt = |one: &Arc<Receipt>| size_of::<Receipt>() + one.logs.iter().map(of_log).sum::<usize>();
+    let transactions = transactions.into_iter().map(of_transaction).sum::<usize>();
+    transactions + receipts.into_iter().map(of_receipt).sum::<usize>()
 }

@@ -14,7 +14,7 @@ use alloy_primitives::B256;
 use foreseal_node::{Change, Executed, FeedError, Place, Stepped, View, What, changes};
 use foreseal_types::Block;
 use proptest::prelude::*;
-use support::mix::{Act, Run, act};
+use support::mix::{Run, act};
 
 /// One entry of the list that the feed tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -170,24 +170,12 @@ impl Seen {
         !client.list[common(&client.list, list)..].iter().any(ambiguous)
     }
 
-    /// Every place leads to the view, in pages of any size.
-    fn check(&self, view: &View, restarted: bool) {
+    /// Every place leads to the view, in pages of any size, over restarts too.
+    fn check(&self, view: &View) {
         let list = shown(view);
         for client in self.clients.iter().filter(|client| self.is_plain(client, &list)) {
             let mut whole = client.clone();
-            let count = match whole.follow(view, usize::MAX) {
-                Ok(count) => count,
-                Err(FeedError::CursorGone { oldest }) if restarted => {
-                    assert_eq!((oldest.number, oldest.index), (0, 0));
-                    assert!(
-                        !list
-                            .iter()
-                            .any(|item| matches!(item, Item::Step(place, _) if *place == client.place))
-                    );
-                    continue;
-                }
-                Err(error) => panic!("{error}"),
-            };
+            let count = whole.follow(view, usize::MAX).unwrap();
             assert_eq!(whole.list, list);
             let kept = common(&client.list, &list);
             let steps = |items: &[Item]| items.iter().filter(|item| matches!(item, Item::Step(..))).count();
@@ -209,11 +197,10 @@ proptest! {
     fn who_applies_the_changes_has_the_chain(small: bool, acts in prop::collection::vec(act(), 1..40)) {
         let datadir = tempfile::tempdir().unwrap();
         let mut run = Run::new(datadir.path(), small);
-        let (mut seen, mut restarted) = (Seen::default(), false);
+        let mut seen = Seen::default();
         let mut live = Client::new(shown(&run.bench().view()));
         for act in &acts {
             run.act(act);
-            restarted |= matches!(act, Act::Restart);
             let entries = run.bench().node.feed().take(Duration::ZERO);
             for entry in entries {
                 let What::View(view) = entry.what else { continue };
@@ -229,6 +216,6 @@ proptest! {
             let view = run.bench().view();
             prop_assert_eq!(live.place, view.place());
         }
-        seen.check(&run.bench().view(), restarted);
+        seen.check(&run.bench().view());
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     archive::Archive,
     outgoing::{Beside, Changed, Outgoing},
     sealed::Sealed,
+    undone::Older,
 };
 
 /// Portions of the state, of 256, that may leave memory with a block: all of it is gone through in eight blocks, and none
@@ -55,6 +56,11 @@ impl Chain {
             outgoing: Vec::new(),
             portion: 0,
         })
+    }
+
+    /// Blocks that were undone before are looked for in `older`.
+    pub(crate) fn remember(&mut self, older: Older) {
+        self.undone.set_older(older);
     }
 
     /// What happened since the last call and the store is to follow.

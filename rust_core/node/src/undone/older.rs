@@ -1,0 +1,186 @@
+//! Blocks that were undone before the node started, as the journal tells.
+
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, VecDeque},
+    sync::{Arc, OnceLock},
+};
+
+use alloy_eips::eip4895::Withdrawals;
+use foreseal_journal::{JournalError, Past, Record};
+use foreseal_types::{Block, Flashblock, length_in_block};
+use imbl::Vector;
+
+use super::{BLOCKS, BYTES, Undone, UndoneBlock, bytes_of};
+use crate::Step;
+
+/// The part of a journal that a start does not replay. It is read when somebody first asks, twice if it holds an unwind: to
+/// see what was undone, and to read that.
+///
+/// Imported blocks are not found: the journal has no receipts of them.
+#[derive(Debug)]
+pub(crate) struct Older {
+    past: Past,
+    /// The append with which replay began, and how many of its records come before.
+    end: (u64, usize),
+    undone: OnceLock<Undone>,
+}
+
+impl Older {
+    pub fn new(past: Past, end: (u64, usize)) -> Self {
+        Self { past, end, undone: OnceLock::new() }
+    }
+
+    /// What was undone, as far back as the journal is kept.
+    pub fn undone(&self) -> &Undone {
+        // A segment may be removed under the first attempt.
+        self.undone.get_or_init(|| {
+            self.read().or_else(|_| self.read()).unwrap_or_else(|error| {
+                tracing::warn!(%error, "the journal cannot be searched for blocks that were undone");
+                Undone::default()
+            })
+        })
+    }
+
+    fn read(&self) -> Result<Undone, JournalError> {
+        let mut traces = Traces::default();
+        self.each(|at, record| traces.follow(at, record))?;
+        let mut built: Vec<Built> = traces.undone.iter().map(|_| Built::default()).collect();
+        let of_block = |(block, trace): (usize, &'_ Trace)| {
+            trace.steps.iter().map(move |at| (*at, block)).collect::<Vec<_>>()
+        };
+        let steps: HashMap<At, usize> = traces.undone.iter().enumerate().flat_map(of_block).collect();
+        if !steps.is_empty() {
+            self.each(|at, record| {
+                if let (Record::Step(step) | Record::Override { step, .. }, Some(block)) =
+                    (record, steps.get(&at))
+                {
+                    built[*block].add(step);
+                }
+            })?;
+        }
+        let mut undone = Undone::default();
+        for block in built.into_iter().filter_map(Built::block) {
+            undone.add(block);
+        }
+        Ok(undone)
+    }
+
+    fn each(&self, mut visit: impl FnMut(At, &Record)) -> Result<(), JournalError> {
+        let (last, records) = self.end;
+        for append in self.past.replay()? {
+            let append = append?;
+            let most = match append.sequence.cmp(&last) {
+                Ordering::Less => usize::MAX,
+                Ordering::Equal => records,
+                Ordering::Greater => break,
+            };
+            for (at, record) in append.records.iter().enumerate().take(most) {
+                visit((append.sequence, at), record);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sequence number of an append, and the place of a record in it.
+type At = (u64, usize);
+
+/// Where the steps of a block are in the journal.
+#[derive(Debug)]
+struct Trace {
+    number: u64,
+    sealed: bool,
+    steps: Vec<At>,
+    bytes: usize,
+}
+
+/// The chain as it grows and goes back, of blocks that the journal has from their first step on.
+#[derive(Debug, Default)]
+struct Traces {
+    chain: Vec<Trace>,
+    /// The last one last.
+    undone: VecDeque<Trace>,
+    /// Of those.
+    bytes: usize,
+}
+
+impl Traces {
+    fn follow(&mut self, at: At, record: &Record) {
+        match record {
+            Record::Step(step) | Record::Override { step, .. } => self.step(at, step),
+            Record::Seal { .. } => {
+                if let Some(last) = self.chain.last_mut() {
+                    last.sealed = true;
+                }
+            }
+            // Takes the place of a block being built without transactions.
+            Record::Import { .. } => self.keep(|last| last.sealed),
+            Record::Unwind { number, .. } => self.keep(|last| last.number <= *number),
+            Record::Open { .. } | Record::Clock { .. } | Record::Finality { .. } => {}
+        }
+    }
+
+    fn step(&mut self, at: At, step: &Flashblock) {
+        let bytes = bytes_of(&step.transactions, &step.receipts) + size_of::<Step>();
+        if step.index == 0 {
+            let (number, steps) = (step.number, vec![at]);
+            self.chain.push(Trace { number, sealed: false, steps, bytes });
+        } else if let Some(last) = self.chain.last_mut().filter(|last| last.number == step.number) {
+            last.steps.push(at);
+            last.bytes += bytes;
+        }
+    }
+
+    /// The newest blocks are undone, down to one that stays.
+    fn keep(&mut self, stays: impl Fn(&Trace) -> bool) {
+        let kept = self.chain.iter().rposition(stays).map_or(0, |last| last + 1);
+        for gone in self.chain.drain(kept..) {
+            self.bytes += gone.bytes;
+            self.undone.push_back(gone);
+        }
+        while self.undone.len() > BLOCKS || self.bytes > BYTES && self.undone.len() > 1 {
+            let Some(oldest) = self.undone.pop_front() else { break };
+            self.bytes -= oldest.bytes;
+        }
+    }
+}
+
+/// A block, put together from its steps.
+#[derive(Debug, Default)]
+struct Built {
+    block: Option<Block>,
+    steps: Vector<Arc<Step>>,
+}
+
+impl Built {
+    fn add(&mut self, step: &Flashblock) {
+        let block = self.block.get_or_insert_with(|| Block {
+            header: step.header.clone(),
+            hash: step.hash,
+            transactions: Vector::new(),
+            receipts: Vector::new(),
+            uncles: Vec::new(),
+            withdrawals: step.header.withdrawals_root.map(|_| Withdrawals::default()),
+            transactions_length: 0,
+        });
+        block.header = step.header.clone();
+        block.hash = step.hash;
+        block.transactions.extend(step.transactions.iter().cloned());
+        block.receipts.extend(step.receipts.iter().cloned());
+        block.transactions_length += step.transactions.iter().map(|one| length_in_block(one)).sum::<usize>();
+        self.steps.push_back(Arc::new(Step {
+            header: step.header.clone(),
+            hash: step.hash,
+            transactions: block.transactions.len(),
+            time: step.time,
+            signature: step.signature,
+            transactions_length: block.transactions_length,
+            state: None,
+        }));
+    }
+
+    fn block(self) -> Option<UndoneBlock> {
+        self.block.map(|block| UndoneBlock { block, steps: self.steps })
+    }
+}

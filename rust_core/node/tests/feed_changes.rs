@@ -1,0 +1,245 @@
+//! What the feed tells in particular situations.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_journal::RealDisk;
+use foreseal_node::{
+    BlockId, Change, Development, FeedError, Place, Sequencer, Settings, SteppedClock, View, changes,
+    import_chain,
+};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+use support::{Bench, balance, open_node, settings, start};
+
+/// Changes in short: `+1.2` for step 2 of block 1, `-1.2` for its removal, `=1` when block 1 is sealed and `~1` when not any
+/// more.
+fn told(view: &View, after: Place, page: usize) -> (String, Place) {
+    let mut told = Vec::new();
+    let reached = changes(view, after, &mut |change, _| {
+        told.push(match change {
+            Change::Step(step) => format!("+{}.{}", step.block.header.number, step.index),
+            Change::Removed(step) => format!("-{}.{}", step.block.header.number, step.index),
+            Change::Sealed(block) => format!("={}", block.header.number),
+            Change::Unsealed(block) => format!("~{}", block.header.number),
+        });
+        if told.len() < page { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    let reached = reached.unwrap();
+    (told.join(" "), reached)
+}
+
+fn whole(view: &View, after: Place) -> String {
+    let (told, reached) = told(view, after, usize::MAX);
+    assert_eq!(reached, view.place());
+    told
+}
+
+fn first(view: &View) -> Place {
+    Place { number: 0, index: 0, hash: view.sealed(0).unwrap().unwrap().block.hash }
+}
+
+fn write(bench: &Bench, wei: u64) {
+    bench.node.control(|writer| writer.write(&balance(wei))).unwrap();
+}
+
+fn mine(bench: &Bench) {
+    bench.node.control(|writer| writer.mine(1, None)).unwrap();
+}
+
+#[test]
+fn blocks_are_told_step_by_step_from_genesis_on() {
+    let (_datadir, _wallets, bench) = start();
+    assert_eq!(whole(&bench.view(), first(&bench.view())), "=0 +1.0");
+    write(&bench, 1);
+    write(&bench, 2);
+    mine(&bench);
+    write(&bench, 3);
+    let view = bench.view();
+    assert_eq!(whole(&view, first(&view)), "=0 +1.0 +1.1 +1.2 =1 +2.0 +2.1");
+    assert_eq!(whole(&view, view.place()), "");
+    let (told, reached) = told(&view, first(&view), 1);
+    assert_eq!((told.as_str(), reached.number, reached.index), ("=0 +1.0", 1, 0), "the step comes along");
+}
+
+/// What is built again under the same header is the same; what is not is told from the first step on.
+#[test]
+fn a_block_that_is_built_again_is_told_where_it_differs() {
+    let (_datadir, _wallets, bench) = start();
+    write(&bench, 1);
+    let snapshot = bench.node.control(Sequencer::snapshot).unwrap();
+    write(&bench, 2);
+    write(&bench, 3);
+    let before = bench.view();
+    let base_fee = before.pending().block.header.base_fee_per_gas.unwrap();
+    bench.node.control(|writer| writer.set_base_fee(base_fee)).unwrap();
+    assert!(!Arc::ptr_eq(&before, &bench.view()));
+    assert_eq!(whole(&bench.view(), before.place()), "");
+    bench.node.control(|writer| writer.set_base_fee(base_fee + 1)).unwrap();
+    assert_eq!(whole(&bench.view(), before.place()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
+    let timestamp = bench.view().pending().block.header.timestamp + 9;
+    let before = bench.view();
+    bench.node.control(|writer| writer.set_next_timestamp(timestamp)).unwrap();
+    assert_eq!(whole(&bench.view(), before.place()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1 +1.2 +1.3");
+    assert!(bench.node.control(|writer| writer.revert(snapshot)).unwrap());
+    assert_eq!(whole(&bench.view(), before.place()), "-1.3 -1.2 -1.1 -1.0 +1.0 +1.1");
+}
+
+#[test]
+fn a_snapshot_takes_back_what_came_after_it() {
+    let (_datadir, _wallets, bench) = start();
+    let opened = bench.node.control(Sequencer::snapshot).unwrap();
+    write(&bench, 1);
+    let ended = bench.node.control(Sequencer::snapshot).unwrap();
+    mine(&bench);
+    write(&bench, 2);
+    let before = bench.view();
+    assert!(bench.node.control(|writer| writer.revert(ended)).unwrap());
+    // The block is built again, with the hash that it had when it was sealed.
+    assert_eq!(whole(&bench.view(), before.place()), "-2.1 -2.0 ~1");
+    let middle = bench.view();
+    assert!(bench.node.control(|writer| writer.revert(opened)).unwrap());
+    assert_eq!(whole(&bench.view(), before.place()), "-2.1 -2.0 ~1 -1.1");
+    assert_eq!(whole(&bench.view(), middle.place()), "-1.1");
+}
+
+/// A block that stays sealed is told so neither again nor taken back, unless the reader breaks off right there.
+#[test]
+fn another_way_begins_behind_the_block_that_both_share() {
+    let (_datadir, wallets, mut bench) = start();
+    let mut workload = Workload::new(wallets, Kinds::Transfers, 3);
+    for _ in 0..2 {
+        mine(&bench);
+    }
+    bench.node.submit(&workload.next_transaction()).unwrap();
+    bench.tick();
+    let before = bench.view();
+    let sealed: Vec<B256> =
+        (1..=2).map(|number| before.sealed(number).unwrap().unwrap().block.hash).collect();
+    bench.node.control(|writer| writer.reorg(&[vec![]])).unwrap();
+    // The transaction returned to the pool and is in a step at once.
+    assert_eq!(whole(&bench.view(), before.place()), "-3.1 -3.0 ~2 -2.0 +2.0 =2 +3.0 +3.1");
+    assert_eq!(bench.view().sealed(1).unwrap().unwrap().block.hash, sealed[0]);
+    let (told, reached) = told(&bench.view(), before.place(), 4);
+    assert_eq!((told.as_str(), reached.hash), ("-3.1 -3.0 ~2 -2.0 ~1", sealed[0]));
+    assert_eq!(whole(&bench.view(), reached), "=1 +2.0 =2 +3.0 +3.1");
+}
+
+#[test]
+fn imported_blocks_are_one_step_and_a_block_that_could_come_is_none() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 2);
+    let mut bytes = Vec::new();
+    for _ in 0..3 {
+        bench.node.submit(&workload.next_transaction()).unwrap();
+        bench.tick();
+        bench.seal();
+        bench.view().latest().block.encode(&mut bytes);
+    }
+    let (elsewhere, file) = (tempfile::tempdir().unwrap(), datadir.path().join("chain.rlp"));
+    std::fs::write(&file, bytes).unwrap();
+    let settings = Settings { produce: false, ..settings(elsewhere.path(), &wallets) };
+    import_chain(&settings, Arc::new(RealDisk), &file, &mut |_| true).unwrap();
+    let node = open_node(settings).unwrap();
+    node.start_stepped().unwrap();
+    let view = node.view().unwrap();
+    assert_eq!((view.place().number, view.place().hash), (3, view.latest().block.hash));
+    assert_eq!(whole(&view, first(&view)), "=0 +1.0 =1 +2.0 =2 +3.0");
+    let mut counts = Vec::new();
+    changes(&view, first(&view), &mut |change, _| {
+        if let Change::Step(step) = change {
+            counts.push((step.first, step.block.transactions.len(), step.block.receipts.len()));
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(counts, [(0, 1, 1); 3]);
+    let possible = Place { number: 4, index: 0, hash: view.pending().block.hash };
+    let gone = changes(&view, possible, &mut |_, _| panic!("nothing comes first")).unwrap_err();
+    assert_eq!(gone, FeedError::CursorGone { oldest: first(&view) });
+}
+
+/// Import takes the place of a block that is being built; who has seen its first step is told.
+#[test]
+fn an_import_undoes_the_block_that_was_opened() {
+    let wallets = Wallet::some(2);
+    let (datadir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let later = Arc::new(SteppedClock::default());
+    later.advance(Duration::from_secs(60));
+    let mut other = Bench::open(settings(elsewhere.path(), &wallets), later, Arc::new(RealDisk)).unwrap();
+    other.seal();
+    other.seal();
+    let mut bytes = Vec::new();
+    for number in 1..=2 {
+        other.view().sealed(number).unwrap().unwrap().block.encode(&mut bytes);
+    }
+    let settings = settings(datadir.path(), &wallets);
+    let opened = Bench::open(settings.clone(), Arc::default(), Arc::new(RealDisk)).unwrap().view().place();
+    assert_eq!((opened.number, opened.index), (1, 0));
+    let file = elsewhere.path().join("chain.rlp");
+    std::fs::write(&file, bytes).unwrap();
+    import_chain(&settings, Arc::new(RealDisk), &file, &mut |_| true).unwrap();
+    let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
+    assert_eq!(whole(&bench.view(), opened), "-1.0 +1.0 =1 +2.0 =2 +3.0");
+}
+
+/// The steps of blocks that only the store has, whatever the age at which steps can no longer be named.
+#[test]
+fn old_blocks_are_told_step_by_step() {
+    let (_datadir, _wallets, bench) = start();
+    write(&bench, 1);
+    write(&bench, 2);
+    let early = bench.view().place();
+    mine(&bench);
+    bench.node.control(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.drain().unwrap();
+    mine(&bench);
+    let view = bench.view();
+    assert!(view.resolve(BlockId::Hash { hash: early.hash, require_canonical: false }).is_ok());
+    let (start, _) = told(&view, first(&view), 7);
+    assert_eq!(start, "=0 +1.0 +1.1 +1.2 =1 +2.0 =2 +3.0");
+    let rest =
+        whole(&view, Place { index: 1, hash: view.sealed(1).unwrap().unwrap().steps[1].hash, ..early });
+    assert!(rest.starts_with("+1.2 =1 +2.0 =2 +3.0 =3"), "{}", &rest[..40]);
+    assert!(rest.ends_with("=1101 +1102.0 =1102 +1103.0"), "{}", &rest[rest.len() - 40..]);
+}
+
+/// Undone before the start of the node, and not replayed by it: the journal knows.
+#[test]
+fn a_cursor_leads_back_over_a_restart() {
+    let (datadir, wallets, bench) = start();
+    mine(&bench);
+    write(&bench, 1);
+    mine(&bench);
+    write(&bench, 2);
+    let before = bench.view().place();
+    bench.node.control(|writer| writer.unwind(1)).unwrap();
+    let unwound = bench.view().place();
+    for _ in 0..3 {
+        mine(&bench);
+    }
+    bench.node.save().unwrap();
+    let clock = bench.clock.clone();
+    drop(bench);
+    let settings =
+        Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
+    let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    let view = bench.view();
+    assert_eq!(whole(&view, unwound), "=2 +3.0 =3 +4.0 =4 +5.0");
+    let expected = "-3.1 -3.0 ~2 -2.1 -2.0 +2.0 =2 +3.0 =3 +4.0 =4 +5.0";
+    assert_eq!(whole(&view, before), expected);
+    changes(&view, before, &mut |change, _| {
+        if let Change::Removed(step) = change {
+            assert_eq!((step.time > 0, step.block.header.hash_slow()), (true, step.block.hash));
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let never = Place { hash: B256::repeat_byte(1), ..before };
+    let gone = changes(&view, never, &mut |_, _| panic!("nothing comes first")).unwrap_err();
+    assert_eq!(gone, FeedError::CursorGone { oldest: first(&view) });
+}
