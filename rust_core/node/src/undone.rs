@@ -171,3 +171,76 @@ fn bytes_of<'a>(
     let transactions = transactions.into_iter().map(of_transaction).sum::<usize>();
     transactions + receipts.into_iter().map(of_receipt).sum::<usize>()
 }
+
+#[cfg(test)]
+mod tests {
+    use alloy_consensus::Header;
+    use alloy_primitives::{Address, Bloom, Bytes, LogData};
+
+    use super::*;
+
+    /// A block of one step that holds one receipt with a log of so many bytes.
+    fn block(number: u64, bytes: usize) -> UndoneBlock {
+        let header = Header { number, ..Header::default() };
+        let data = LogData::new_unchecked(vec![B256::ZERO], Bytes::from(vec![0; bytes]));
+        let receipt = Receipt {
+            kind: 2,
+            status: true.into(),
+            cumulative_gas_used: 0,
+            logs: vec![Log { address: Address::ZERO, data }],
+            bloom: Bloom::ZERO,
+            gas_used: 0,
+            contract_address: None,
+            first_log_index: 0,
+        };
+        let block = Block {
+            hash: header.hash_slow(),
+            header,
+            transactions: Vector::new(),
+            receipts: Vector::unit(Arc::new(receipt)),
+            uncles: Vec::new(),
+            withdrawals: None,
+            transactions_length: 0,
+        };
+        UndoneBlock { block, steps: Vector::new() }
+    }
+
+    fn kept(undone: &Undone, number: u64) -> bool {
+        undone.find_block(number, &block(number, 0).block.hash).is_some()
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many() {
+        let mut undone = Undone::default();
+        for number in 1..=BLOCKS as u64 + 10 {
+            undone.add(block(number, 0));
+        }
+        assert_eq!((undone.blocks.len(), undone.count()), (BLOCKS, BLOCKS as u64 + 10));
+        assert!(!kept(&undone, 10) && kept(&undone, 11) && kept(&undone, BLOCKS as u64 + 10));
+    }
+
+    #[test]
+    fn the_oldest_go_when_they_are_too_large() {
+        let mut undone = Undone::default();
+        for number in 1..=8 {
+            undone.add(block(number, BYTES / 4));
+        }
+        assert!(!kept(&undone, 5) && kept(&undone, 6) && kept(&undone, 8));
+        assert_eq!(undone.bytes, undone.blocks.iter().map(|block| block.bytes()).sum::<usize>());
+        undone.add(block(9, 2 * BYTES));
+        assert!(!kept(&undone, 8) && kept(&undone, 9), "the newest is kept, however large");
+    }
+
+    #[test]
+    fn of_several_blocks_with_a_step_the_newest_is_found() {
+        let mut undone = Undone::default();
+        undone.add(block(1, 0));
+        undone.add(block(2, 0));
+        undone.add(block(1, 7));
+        let place = block(1, 0).steps().last();
+        let (found, index) = undone.find_step(place).unwrap();
+        assert_eq!((index, found.block().receipts[0].logs[0].data.data.len()), (0, 7));
+        assert!(undone.find_step(Place { index: 1, ..place }).is_none());
+        assert!(undone.find_step(Place { number: 2, ..place }).is_none());
+    }
+}

@@ -169,7 +169,7 @@ fn an_import_undoes_the_block_that_was_opened() {
     let wallets = Wallet::some(2);
     let (datadir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let later = Arc::new(SteppedClock::default());
-    later.advance(Duration::from_secs(60));
+    later.advance(Duration::from_mins(1));
     let mut other = Bench::open(settings(elsewhere.path(), &wallets), later, Arc::new(RealDisk)).unwrap();
     other.seal();
     other.seal();
