@@ -1,12 +1,17 @@
 """Calls an ASGI application in process: no socket, no server."""
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from foreseal.server import App
+from foreseal.rpc import Limits
+from foreseal.server import App, Settings
+
+from fake_core import FakeNode
 
 
 class Answer(NamedTuple):
@@ -66,3 +71,150 @@ def ask(app: App, *requests: dict[str, Any]) -> list[Answer]:
             await app.shutdown()
 
     return asyncio.run(run())
+
+
+class Closed(Exception):
+    """The server closed the WebSocket, with this code and reason."""
+
+
+class Socket:
+    """The client's side of a WebSocket. Closed at once, it reads and says nothing more."""
+
+    def __init__(self, app: App, path: str, headers: dict[str, str], *, denial: bool) -> None:
+        self.denied: tuple[int, bytes] | None = None
+        """Status and body of the response that came in place of a connection; 403 without one for a plain close."""
+        self.reading = asyncio.Event()
+        """Whether the client reads: while it is not set, the server's `send` waits, as one with a full socket does."""
+        self.reading.set()
+        self.accepted = asyncio.Event()
+        self.sent = 0
+        """Messages that the server handed over."""
+        self._to_server: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._to_client: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._to_server.put_nowait({"type": "websocket.connect"})
+        lines = {"host": "localhost:8545"} | headers
+        scope = {
+            "type": "websocket",
+            "path": path,
+            "headers": [(name.encode(), value.encode()) for name, value in lines.items()],
+            "extensions": {"websocket.http.response": {}} if denial else {},
+        }
+        self._status = 403
+        self.served = asyncio.ensure_future(app(scope, self._to_server.get, self._send))
+        """The server's own task for it."""
+
+    async def _send(self, message: Any) -> None:
+        match message["type"]:
+            case "websocket.accept":
+                self.accepted.set()
+            case "websocket.http.response.start":
+                self._status = message["status"]
+            case "websocket.http.response.body":
+                self.denied = self._status, message["body"]
+            case "websocket.close" if not self.accepted.is_set():
+                self.denied = self._status, b""
+            case _:
+                await self.reading.wait()
+                self.sent += message["type"] == "websocket.send"
+                self._to_client.put_nowait(message)
+
+    def tell(self, message: Any) -> None:
+        """Send what JSON can carry; bytes go as they are, in a binary frame, and text in a text frame."""
+        if isinstance(message, bytes):
+            self._to_server.put_nowait({"type": "websocket.receive", "bytes": message, "text": None})
+        else:
+            text = message if isinstance(message, str) else orjson.dumps(message).decode()
+            self._to_server.put_nowait({"type": "websocket.receive", "bytes": None, "text": text})
+
+    def call(self, method: str, *params: Any, ident: int = 1) -> None:
+        """Send a request."""
+        self.tell({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
+
+    async def hear(self) -> Any:
+        """The next message, parsed. Raises `Closed`."""
+        message = await self._to_client.get()
+        if message["type"] == "websocket.close":
+            raise Closed(message["code"], message["reason"])
+        return orjson.loads(message["text"])
+
+    async def ask(self, method: str, *params: Any) -> Any:
+        """Send a request; the next message must be its answer, whose result or error is given."""
+        self.call(method, *params)
+        answer = await self.hear()
+        assert answer["id"] == 1
+        return answer["result"] if "result" in answer else answer["error"]
+
+    async def subscribe(self, *params: Any) -> str:
+        """The id of a new subscription."""
+        ident = await self.ask("eth_subscribe", *params)
+        assert isinstance(ident, str), ident
+        return ident
+
+    def leave(self, code: int = 1000) -> None:
+        """Close the connection."""
+        self._to_server.put_nowait({"type": "websocket.disconnect", "code": code})
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    app: App, path: str = "/", headers: dict[str, str] | None = None, *, denial: bool = True
+) -> AsyncIterator[Socket]:
+    """A WebSocket to an application that was started; it must end by itself once the client has left.
+
+    `denial`: whether the server in front can answer a handshake with an HTTP response.
+    """
+    socket = Socket(app, path, headers or {}, denial=denial)
+    opened = asyncio.ensure_future(socket.accepted.wait())
+    await asyncio.wait({opened, socket.served}, return_when=asyncio.FIRST_COMPLETED)
+    opened.cancel()
+    try:
+        yield socket
+    finally:
+        socket.leave()
+        await socket.served
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the application run until `condition` holds."""
+    while not condition():  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0)
+
+
+async def ending_of(socket: Socket) -> Closed:
+    """Read on to the end: how the server closed it."""
+    try:
+        while True:
+            await socket.hear()
+    except Closed as closed:
+        return closed
+
+
+def served(
+    use: Callable[[App, FakeNode], Awaitable[None]], *, limits: Limits | None = None, **settings: Any
+) -> FakeNode:
+    """Run `use` against a started application; the node's double is left without a channel that anybody hears."""
+    node = FakeNode()
+    chosen = Settings(datadir=Path("unused"), limits=limits or Limits(), **settings)
+    app = App(chosen, make_node=lambda _: node)
+
+    async def run() -> None:
+        await app.startup()
+        try:
+            await use(app, node)
+        finally:
+            await app.shutdown()
+
+    asyncio.run(run())
+    assert node.channels == {}
+    return node
+
+
+def call(method: str, *params: Any, **more: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)} | more
+
+
+async def metrics(app: App) -> dict[str, float]:
+    """The samples of /metrics, by name and labels."""
+    page = (await request(app, "GET", "/metrics")).body.decode()
+    samples = (line.rpartition(" ") for line in page.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in samples}

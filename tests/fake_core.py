@@ -6,7 +6,19 @@ from collections.abc import Callable
 import orjson
 
 from foreseal.errors import RpcError
-from foreseal.rpc.core import Notice
+from foreseal.rpc.core import Notice, Place
+
+KINDS = {"newHeads", "logs", "newPendingTransactions"}
+
+
+def step_hash(index: int) -> str:
+    """The hash of a step of the fake chain."""
+    return f"0x{index:064x}"
+
+
+def cursor_of(place: Place) -> dict[str, str]:
+    """A place as JSON has it."""
+    return {"block": hex(place[0]), "index": hex(place[1]), "hash": place[2]}
 
 
 class FakeView:
@@ -31,13 +43,14 @@ class FakeNode:
         self.hold = False
         self.log: list[str] = []
         self.healthy = (True, "")
-        self.channels: dict[bytes, int] = {}
-        """Channels by the params of eth_subscribe that opened them."""
-        self.subscribers: dict[int, int] = {}
-        """Subscribers by channel."""
-        self.sequence = 0
+        self.channels: dict[bytes, tuple[int, int]] = {}
+        """Number and subscribers of each channel that somebody hears, by the params that name it."""
+        self.steps: list[Place] = [(1, 0, step_hash(0))]
+        """The steps that the feed keeps."""
+        self.most_steps_of_a_page = 2
         self._done: list[tuple[int, bytes | RpcError]] = []
         self._notices: list[Notice] = []
+        self._channel = self._sequence = 0
         self._event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def __del__(self) -> None:
@@ -78,6 +91,9 @@ class FakeNode:
                     case [int(size)] if 0 <= size <= 10_000_000:
                         return b'"%s"' % (b"x" * size)
                 raise RpcError(-32602, "size: a number up to 10,000,000", None)
+            case "foreseal_getFlashblocks":
+                self._later(ticket, lambda: self._page(*orjson.loads(params)))
+                return None
             case "slow":
                 self._later(ticket, lambda: params)
                 return None
@@ -91,10 +107,11 @@ class FakeNode:
         if not self.hold:
             self.release()
 
-    def release(self) -> None:
-        """Finish the calls that wait, newest first: outcomes need not come in the order of the calls."""
-        self._done += [(ticket, outcome()) for ticket, outcome in reversed(self.held)]
-        self.held.clear()
+    def release(self, count: int | None = None) -> None:
+        """Finish the newest `count` calls that wait, or all: outcomes need not come in the order of the calls."""
+        for _ in range(len(self.held) if count is None else count):
+            ticket, outcome = self.held.pop()
+            self._done.append((ticket, outcome()))
         os.eventfd_write(self._event, 1)
 
     def event_fd(self) -> int:
@@ -107,22 +124,72 @@ class FakeNode:
         return done, notices
 
     def subscribe(self, params: bytes) -> tuple[int, int] | None:
-        """Open a channel for each spelling; params with an `unknown` name are refused."""
-        if b"unknown" in params:
-            raise RpcError(-32602, "invalid argument 0 (subscription): there is no subscription called unknown", None)
-        channel = self.channels.setdefault(params, len(self.channels) + 1)
-        self.subscribers[channel] = self.subscribers.get(channel, 0) + 1
-        return channel, self.sequence + 1
+        match orjson.loads(params):
+            case ["foreseal_feed", {"block": block, "index": index, "hash": step}]:
+                place = int(block, 16), int(index, 16), step
+                if place not in self.steps:
+                    raise self._gone()
+                if place != self.steps[-1]:
+                    return None
+                params = b'["foreseal_feed"]'
+            case ["foreseal_feed"]:
+                pass
+            case [str(kind), *filters] if kind in KINDS and all(isinstance(given, dict) for given in filters):
+                pass
+            case _:
+                raise RpcError(-32602, "kind: there is no such subscription", None)
+        channel, count = self.channels.get(params, (self._channel, 0))
+        self._channel = max(self._channel, channel + 1)
+        self.channels[params] = channel, count + 1
+        return channel, self._sequence
 
     def unsubscribe(self, channel: int) -> None:
-        self.subscribers[channel] -= 1
+        params, count = next((params, count) for params, (held, count) in self.channels.items() if held == channel)
+        self.channels[params] = channel, count - 1
+        if count == 1:
+            del self.channels[params]
 
-    def publish(self, channel: int, *messages: str) -> None:
-        """Tell a channel something; nothing means that it lost something."""
-        self.sequence += 1
-        place = (self.block, self.sequence, "0x" + f"{self.sequence:064x}")
-        self._notices.append((channel, self.sequence, list(messages) or None, place))
+    def publish(self, kind: str, *messages: str, lost: bool = False) -> None:
+        """Send messages, or news of a loss, to every channel of a kind."""
+        for params, (channel, _) in self.channels.items():
+            if orjson.loads(params)[0] == kind:
+                told = None if lost else list(messages)
+                self._notices.append((channel, self._sequence, told, self.steps[-1]))
+        self._sequence += 1
         os.eventfd_write(self._event, 1)
+
+    def step(self, size: int = 0) -> Place:
+        """Make a step whose message is longer by `size`, and tell the feed; its place."""
+        count = len(self.steps)
+        self.steps.append((1, count, step_hash(count)))
+        self.publish("foreseal_feed", orjson.dumps(self._flashblock(self.steps[-1], size)).decode())
+        return self.steps[-1]
+
+    def beat(self) -> None:
+        """Tell the feed that there was a tick without a step."""
+        self.publish("foreseal_feed", orjson.dumps({"heartbeat": cursor_of(self.steps[-1])}).decode())
+
+    def _page(self, cursor: dict[str, str] | None, limit: str) -> bytes | RpcError:
+        if cursor is None:
+            return orjson.dumps({"flashblocks": [], "cursor": cursor_of(self.steps[-1]), "complete": True})
+        place = int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"]
+        if place not in self.steps:
+            return self._gone()
+        after = self.steps[self.steps.index(place) + 1 :]
+        page = after[: min(int(limit, 16), self.most_steps_of_a_page)]
+        reached = page[-1] if page else place
+        found = {
+            "flashblocks": [self._flashblock(step) for step in page],
+            "cursor": cursor_of(reached),
+            "complete": len(page) == len(after),
+        }
+        return orjson.dumps(found)
+
+    def _flashblock(self, place: Place, size: int = 0) -> dict[str, str]:
+        return {"number": hex(place[0]), "index": hex(place[1]), "hash": place[2], "padding": "x" * size}
+
+    def _gone(self) -> RpcError:
+        return RpcError(-32001, "the cursor is not kept", orjson.dumps(cursor_of(self.steps[0])))
 
     def freshness(self) -> tuple[int, int, int]:
         return self.block, 3, 42

@@ -108,15 +108,6 @@ def test_fifty_megabytes_are_refused_and_the_process_lives(server: Server) -> No
     assert post(port, CALL)[0] == 200
 
 
-def test_a_websocket_is_refused(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.listen()), timeout=20) as line:
-        line.sendall(
-            b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        )
-        assert line.recv(100).startswith(b"HTTP/1.1 403 ")
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_the_node_in_order_even_with_idle_connections(server: Server, number: int) -> None:
     with socket.create_connection(("127.0.0.1", server.listen()), timeout=20):

@@ -195,19 +195,6 @@ def test_run_sends_no_cors_header() -> None:
     assert not [name for name in answer.headers if name.startswith(b"access-control")]
 
 
-def test_a_websocket_is_refused_with_a_reason() -> None:
-    sent: list[Any] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "websocket.connect"}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    asyncio.run(app()({"type": "websocket", "path": "/"}, receive, send))
-    assert (sent[0]["type"], sent[0]["code"]) == ("websocket.close", 1008)
-
-
 def test_the_lifespan_starts_and_stops_the_node() -> None:
     node = FakeNode()
     subject = app(node)

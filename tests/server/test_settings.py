@@ -64,6 +64,12 @@ ENVIRONMENT = {
     "FORESEAL_MAX_RESPONSE": "2000",
     "FORESEAL_MAX_CALLS": "3",
     "FORESEAL_MAX_WAIT": "8s",
+    "FORESEAL_MAX_CONNECTIONS": "21",
+    "FORESEAL_MAX_CONNECTION_CALLS": "22",
+    "FORESEAL_MAX_SUBSCRIPTIONS": "23",
+    "FORESEAL_MAX_OUTGOING_BYTES": "24",
+    "FORESEAL_MAX_OUTGOING_FRAMES": "25",
+    "FORESEAL_MAX_IDLE": "26s",
     "FORESEAL_MAX_LOGS": "5",
     "FORESEAL_MAX_LOG_TIME": "6s",
     "FORESEAL_MAX_FILTERS": "9",
@@ -88,6 +94,8 @@ def test_every_variable_is_read() -> None:
     limits = settings.limits
     assert (limits.body, limits.batch, limits.depth, limits.response, limits.calls) == (1000, 10, 20, 2000, 3)
     assert limits.wait == 8000
+    assert (limits.connections, limits.connection_calls, limits.subscriptions) == (21, 22, 23)
+    assert (limits.outgoing_bytes, limits.outgoing_frames, limits.idle) == (24, 25, 26000)
     assert orjson.loads(settings.for_core()) == {
         "datadir": "/d",
         "chain": {"kind": "file", "path": "/g.json"},

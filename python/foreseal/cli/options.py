@@ -149,6 +149,21 @@ limit_options = stacked(
     click.option("--max-response", type=click.IntRange(min=1), metavar="BYTES", help="Largest answer."),
     click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Most long calls at once."),
     click.option("--max-wait", type=DURATION, help="Longest time that the body of a request may take to come."),
+    click.option("--max-connections", type=click.IntRange(min=1), metavar="N", help="Most WebSocket connections."),
+    click.option(
+        "--max-connection-calls",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Most long calls at once for one of them.",
+    ),
+    click.option("--max-subscriptions", type=click.IntRange(min=1), metavar="N", help="Most subscriptions of one."),
+    click.option(
+        "--max-outgoing-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Most bytes that wait for its client."
+    ),
+    click.option(
+        "--max-outgoing-frames", type=click.IntRange(min=1), metavar="N", help="Most messages that wait for its client."
+    ),
+    click.option("--max-idle", type=DURATION, help="Longest time that it may neither say nor take anything."),
     click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
     click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
     click.option("--max-filters", type=click.IntRange(min=1), metavar="N", help="Most filters at once."),

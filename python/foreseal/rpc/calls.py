@@ -7,8 +7,13 @@ from foreseal.rpc import codes, discovery
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
 from foreseal.rpc.registry import Registry
+from foreseal.rpc.session import METHODS as STREAMING
+from foreseal.rpc.session import Exchange
 
 FORBIDDEN, BUSY = 403, 429
+
+
+_NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
 
 
 class Refused(RpcError):
@@ -39,12 +44,20 @@ class Calls:
         self._registered = registry.methods
         self._most = most
         self._forbidden = forbidden
-        # What needs a second look: forbidden methods, those seen to run on core threads, and those that list methods.
-        self._apart = {*forbidden, *discovery.METHODS}
+        # What needs a second look: forbidden methods, those seen to run on core threads, those that list methods, and
+        # those that belong to a connection.
+        self._apart = {*forbidden, *discovery.METHODS, *STREAMING}
 
-    def run(self, reader: Reader, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-        """Start a call against `reader`; its outcome at once, or the future of it."""
+    def run(
+        self, reader: Reader, method: str, params: bytes, exchange: Exchange | None = None
+    ) -> Outcome | asyncio.Future[Outcome]:
+        """Start a call against `reader`; its outcome at once, or the future of it.
+
+        `exchange` is that of a connection which stays open; without one there are no subscriptions.
+        """
         if method in self._apart:
+            if method in STREAMING:
+                return _NO_CONNECTION if exchange is None else exchange.call(method, params)
             refusal = self._refusal(method)
             if refusal is not None:
                 return refusal

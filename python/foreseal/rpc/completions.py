@@ -1,9 +1,9 @@
 """Calls that run on core threads, and the one wake-up that brings their outcomes, and notices, to the event loop."""
 
 import asyncio
-from collections.abc import Callable
 
-from foreseal.rpc.core import Core, Notice, Outcome
+from foreseal.rpc.core import Core, Outcome
+from foreseal.rpc.hub import Hub
 
 
 class Completions:
@@ -12,8 +12,8 @@ class Completions:
     def __init__(self, core: Core) -> None:
         self.ticket = 0
         """The ticket that the next call is to carry."""
-        self.listener: Callable[[Notice], object] | None = None
-        """Hears the notices that come the same way."""
+        self.hub = Hub(core)
+        """Who hears the notices that come the same way."""
         self._core = core
         self._due: dict[int, asyncio.Future[Outcome]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -57,9 +57,8 @@ class Completions:
             # The client may have gone, and with it the task that waited.
             if future is not None and not future.done():
                 future.set_result(outcome)
-        if self.listener is not None:
-            for notice in notices:
-                self.listener(notice)
+        for notice in notices:
+            self.hub.deliver(notice)
         if self._idle is not None and not self._due:
             if not self._idle.done():
                 self._idle.set_result(None)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from time import monotonic
 from typing import Any
 
@@ -16,6 +16,7 @@ from foreseal.rpc.core import Core, Outcome, Reader
 from foreseal.rpc.envelope import NULL, InvalidRequest, failure, is_deeper, over_limit, read_call, success
 from foreseal.rpc.limits import Allowance, Limits
 from foreseal.rpc.registry import Registry
+from foreseal.rpc.session import Exchange, Link, Session
 
 Reply = tuple[int, bytes]
 """HTTP status and body."""
@@ -59,8 +60,15 @@ class Dispatcher:
         self._largest = limits.response
         self._shallow = 2 * limits.depth
 
-    def answer(self, body: bytes) -> Reply | Awaitable[Reply]:
-        """Answer one request body: at once, unless it is a batch or has to wait for a core thread."""
+    def session(self, link: Link) -> Session:
+        """The subscriptions of a new connection."""
+        return Session(self.calls.completions.hub, self._ask, link, self._limits.subscriptions)
+
+    def answer(self, body: bytes, exchange: Exchange | None = None) -> Reply | Coroutine[Any, Any, Reply]:
+        """Answer one request body: at once, unless it is a batch or has to wait for a core thread.
+
+        `exchange` is that of the connection which the body came over, if it is one that stays open.
+        """
         try:
             request = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -70,24 +78,29 @@ class Dispatcher:
             most = self._limits.depth
             return self._refuse(over_limit("depth", most, f"JSON nested deeper than {most} levels"))
         if request.__class__ is list:
-            return self._answer_batch(request, body)
+            return self._answer_batch(request, body, exchange)
         try:
             ident, method, params = read_call(request, body)
         except InvalidRequest as invalid:
             return self._reply(invalid.ident, "", invalid.error)
-        outcome = self.calls.run(self._core, method, params)
+        outcome = self.calls.run(self._core, method, params, exchange)
         # The one path that nearly every call takes, without a further step; all others below.
         if outcome.__class__ is bytes and ident is not None and len(outcome) <= self._largest:
             self.answered[method] += 1
             return OK, success(ident, outcome)
         if isinstance(outcome, asyncio.Future):
+            if exchange is not None:
+                exchange.leave()
             return self._answer_later(ident, method, outcome)
         return self._reply(ident, method, outcome)
 
     async def _answer_later(self, ident: bytes | None, method: str, future: asyncio.Future[Outcome]) -> Reply:
         return self._reply(ident, method, await future)
 
-    async def _answer_batch(self, requests: list[Any], body: bytes) -> Reply:
+    def _ask(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+        return self.calls.run(self._core, method, params)
+
+    async def _answer_batch(self, requests: list[Any], body: bytes, exchange: Exchange | None) -> Reply:
         most = self._limits.batch
         if not requests:
             return self._refuse(RpcError(codes.REQUEST, "the batch is empty", None))
@@ -99,8 +112,10 @@ class Dispatcher:
         waiting: deque[Waiting] = deque()
         turn = monotonic() + _BATCH_TURN
         for index, request in enumerate(requests):
-            ident, method, outcome = self._start(view, request, body, allowance)
+            ident, method, outcome = self._start(view, request, body, allowance, exchange)
             if isinstance(outcome, asyncio.Future):
+                if exchange is not None:
+                    exchange.leave()
                 waiting.append((index, ident, method, outcome))
                 if len(waiting) == _BATCH_WINDOW:
                     await self._settle(waiting, answers, allowance)
@@ -119,7 +134,9 @@ class Dispatcher:
         index, ident, method, future = waiting.popleft()
         answers[index] = self._render(ident, method, await future, allowance)
 
-    def _start(self, reader: Reader, request: Any, body: bytes, allowance: Allowance) -> Started:
+    def _start(
+        self, reader: Reader, request: Any, body: bytes, allowance: Allowance, exchange: Exchange | None
+    ) -> Started:
         try:
             ident, method, params = read_call(request, body)
         except InvalidRequest as invalid:
@@ -127,7 +144,7 @@ class Dispatcher:
         if not allowance.left:
             # Not called, so nobody knows whether there is such a method: it is counted without its name.
             return ident, "", self._too_large()
-        return ident, method, self.calls.run(reader, method, params)
+        return ident, method, self.calls.run(reader, method, params, exchange)
 
     def _is_too_deep(self, request: Any, body: bytes) -> bool:
         depth = self._limits.depth

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one request; going past one is refused with an error that names it."""
+    """Bounds of requests and connections; going past one is refused with an error that names it."""
 
     body: int = 5 * 1024 * 1024
     """Largest request body, bytes (HTTP 413)."""
@@ -19,6 +19,18 @@ class Limits:
     """Most calls waiting for or running on core threads (HTTP 429)."""
     wait: int = 20_000
     """Longest time that a body may take to come, ms (HTTP 408)."""
+    connections: int = 512
+    """Most WebSocket connections at once (HTTP 503 to the handshake)."""
+    connection_calls: int = 16
+    """Most requests under way on core threads for one connection; it is read on when one is answered."""
+    subscriptions: int = 128
+    """Most subscriptions of one connection (-32005)."""
+    outgoing_bytes: int = 16 * 1024 * 1024
+    """Most bytes of notifications that wait for one connection's client, and as many of answers (1013, or a lag)."""
+    outgoing_frames: int = 16_384
+    """Most of them in number."""
+    idle: int = 600_000
+    """Longest time that a connection may neither say nor take anything, ms."""
 
 
 class Allowance:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from typing import Any
 
 from foreseal import _core
@@ -12,9 +12,11 @@ from foreseal.rpc import Dispatcher, Registry
 from foreseal.rpc.registry import Function
 from foreseal.server.address import AddressError, free_address
 from foreseal.server.bodies import Bodies
-from foreseal.server.endpoint import Endpoint, Receive, Send, refuse_websocket
+from foreseal.server.connections import Connections
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.handler import Handler
 from foreseal.server.settings import Settings, SettingsError
+from foreseal.server.websocket import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ class App:
         self._dispatcher: Dispatcher | None = None
         self._endpoint: Endpoint | None = None
         self._bodies: Bodies | None = None
+        self._connections: Connections | None = None
         self._admin: Any = None
 
     def method(self, name: str) -> Callable[[Function], Function]:
@@ -64,24 +67,30 @@ class App:
         dispatcher.calls.completions.attach(loop)
         node.start()
         self._node, self._dispatcher = node, dispatcher
-        self._bodies = Bodies(loop, settings.limits.wait)
-        self._endpoint = Endpoint(Handler(node, dispatcher, settings), self._bodies)
+        self._bodies = bodies = Bodies(loop, settings.limits.wait)
+        self._connections = connections = Connections(dispatcher.calls.completions.hub, settings.limits, loop)
+        self._endpoint = Endpoint(Handler(node, dispatcher, settings, connections), bodies, connections)
         if admin is not None:
-            await self._open_admin(settings, dispatcher, self._bodies, *admin)
+            await self._open_admin(settings, dispatcher, bodies, connections, admin)
 
     async def _open_admin(
-        self, settings: Settings, dispatcher: Dispatcher, bodies: Bodies, address: str, port: int
+        self,
+        settings: Settings,
+        dispatcher: Dispatcher,
+        bodies: Bodies,
+        connections: Connections,
+        where: tuple[str, int],
     ) -> None:
         # granian is imported only where a listener of our own is wanted: another server may be in front.
         from foreseal.server.listener import Listener
 
         node = self._node.for_admin()
         answering = Dispatcher(node, settings.limits, self.registry, completions=dispatcher.calls.completions)
-        handler = Handler(node, answering, settings, admin=True)
-        self._admin = Listener(Endpoint(handler, bodies), address, port)
+        handler = Handler(node, answering, settings, connections, admin=True)
+        self._admin = Listener(Endpoint(handler, bodies, connections), *where)
         if not await self._admin.start():
             await self.shutdown()
-            raise AddressError(f"cannot listen on {address}:{port}")
+            raise AddressError(f"cannot listen on {where[0]}:{where[1]}")
         self.admin_url = self._admin.url
 
     async def started(self) -> None:
@@ -92,10 +101,20 @@ class App:
                 raise NodeError("start", reason)
             await asyncio.sleep(_LOOK)
 
+    async def disconnect(self) -> None:
+        """Close all WebSockets with 1001, after the calls under way on them; take no more.
+
+        A server that ends connections by itself must not do so before.
+        """
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.stop(DRAIN_TIME)
+
     async def shutdown(self) -> None:
         """Let calls under way finish, then stop the node: it saves its pool and closes its journal."""
         if self._dispatcher is None or self._bodies is None:
             return
+        await self.disconnect()
         self._bodies.stop()
         completions = self._dispatcher.calls.completions
         try:
@@ -109,13 +128,10 @@ class App:
         node, self._node, self._dispatcher, self._endpoint = self._node, None, None, None
         await asyncio.to_thread(node.stop)
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one ASGI scope: http, lifespan; a WebSocket is refused."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope: http, websocket or lifespan."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
-            return
-        if scope["type"] == "websocket":
-            await refuse_websocket(receive, send)
             return
         if self._endpoint is None:
             raise RuntimeError("the application was not started: the server must run its lifespan")

@@ -1,31 +1,26 @@
-"""HTTP requests of the ASGI protocol, handed to one handler."""
+"""HTTP requests and WebSockets of the ASGI protocol, handed to one handler."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
 from foreseal.server.access import Headers
 from foreseal.server.bodies import Bodies
+from foreseal.server.connections import Connections
 from foreseal.server.handler import Answer, Handler
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-_POLICY_VIOLATION = 1008
+from foreseal.server.websocket import Receive, Scope, Send
 
 
 class Endpoint:
     """A handler as an ASGI application without a lifespan of its own."""
 
-    def __init__(self, handler: Handler, bodies: Bodies) -> None:
+    def __init__(self, handler: Handler, bodies: Bodies, connections: Connections) -> None:
         self._handler = handler
         self._bodies = bodies
+        self._connections = connections
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Serve one HTTP request; a WebSocket is refused."""
-        if scope["type"] != "http":
-            await refuse_websocket(receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request, or one WebSocket to its end."""
+        if scope["type"] == "websocket":
+            await self._connections.serve(self._handler, scope, receive, send)
             return
         headers = dict(scope["headers"])
         response: Answer | None = self._handler.route(scope["method"], scope["path"], headers)
@@ -73,10 +68,3 @@ async def _read_on(body: bytes, declared: bytes | None, receive: Receive, larges
         if size == length or not message.get("more_body", False):
             break
     return b"".join(parts) if size <= largest else None
-
-
-async def refuse_websocket(receive: Receive, send: Send) -> None:
-    """Close a WebSocket before it is open, with a reason."""
-    await receive()
-    reason = "WebSocket is not served here: send JSON-RPC by POST"
-    await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": reason})

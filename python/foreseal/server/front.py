@@ -50,4 +50,6 @@ async def _answer(app: App, listener: Listener, stop: asyncio.Event, on_listenin
         starting.cancel()
     finally:
         stopping.cancel()
+        # granian would cut the WebSockets.
+        await app.disconnect()
         await listener.stop()

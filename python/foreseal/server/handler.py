@@ -7,7 +7,7 @@ from foreseal.rpc import Dispatcher
 from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.server.access import CORS, PREFLIGHT, Headers
-from foreseal.server.metrics import render_metrics
+from foreseal.server.metrics import Streams, render_metrics
 from foreseal.server.settings import Settings
 
 JSON = (b"content-type", b"application/json")
@@ -17,6 +17,8 @@ RETRY_AFTER = (b"retry-after", b"1")
 # The body of a refused request is not read, so the connection ends with the response. Without this line the client
 # would send its next request into the closing connection.
 CLOSE = (b"connection", b"close")
+
+WRONG_HOST = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
 
 BUSY = 429
 # Heads remembered at most.
@@ -56,16 +58,24 @@ class Response(NamedTuple):
 class Handler:
     """Decides what an HTTP request gets. Used from the event loop's thread only."""
 
-    def __init__(self, node: Node, dispatcher: Dispatcher, settings: Settings, *, admin: bool = False) -> None:
-        """`admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all."""
+    def __init__(
+        self, node: Node, dispatcher: Dispatcher, settings: Settings, connections: Streams, *, admin: bool = False
+    ) -> None:
+        """`connections` are those of the process, for its metrics.
+
+        `admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all.
+        """
         self.largest_body = settings.limits.body
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no closer look.
         self._digits = len(str(self.largest_body))
         self.answer = dispatcher.answer
         """Answers the body of a call: status and bytes, at once or to await."""
+        self.session = dispatcher.session
+        """The subscriptions of a new connection."""
         self._node = node
         self._dispatcher = dispatcher
+        self._connections = connections
         self._admin = admin
         self._browsers = settings.browsers and not admin
         self._hosts = settings.admin_hosts() if admin else settings.endpoint_hosts()
@@ -87,10 +97,27 @@ class Handler:
         size = headers.get(b"content-length", b"")
         return self.too_large() if len(size) >= self._digits and self._is_too_large(size) else None
 
+    def refuse_websocket(self, path: str, headers: Headers) -> Response | None:
+        """The response to a handshake that is not wanted here; None to take it.
+
+        No browser asks before it opens a WebSocket, and its page may read what comes: pages connect only where they
+        may call.
+        """
+        if not self._hosts.accepts(headers):
+            return self._text(403, WRONG_HOST)
+        if b"origin" in headers and not self._browsers:
+            return self._text(403, "pages may not connect here")
+        return None if path == "/" else self._text(404, "nothing here: the WebSocket is at /")
+
+    def busy(self, text: str) -> Response:
+        """The response to a handshake for which there is no room."""
+        response = self._text(503, text)
+        response.headers.append(RETRY_AFTER)
+        return response
+
     def _check(self, verb: str, path: str, headers: Headers) -> Response | None:
         if not self._hosts.accepts(headers):
-            text = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
-            return self._text(403, text)
+            return self._text(403, WRONG_HOST)
         if self._admin and b"origin" in headers:
             # A page may send a body without a content type, and no browser asks before it does.
             return self._text(403, "pages may not call the admin listener")
@@ -136,7 +163,7 @@ class Handler:
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":
-            text = render_metrics(self._node, self._dispatcher)
+            text = render_metrics(self._node, self._dispatcher, self._connections)
             return Response(200, [METRICS, *self._common], text.encode())
         good, reason = self._node.health() if path == "/healthz" else self._node.ready()
         return self._text(200, "ok") if good else self._text(503, reason)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import orjson
 
 from foreseal.rpc import Dispatcher
+from foreseal.rpc.hub import Hub
 
 Sample = tuple[dict[str, str], float]
 
@@ -23,7 +24,18 @@ class Measured(Protocol):
         """The answer of `foreseal_status`, JSON."""
 
 
-def render_metrics(node: Measured, dispatcher: Dispatcher) -> str:
+class Streams(Protocol):
+    """What is read off the WebSocket connections."""
+
+    hub: Hub
+    refused: int
+    slow: int
+
+    def __len__(self) -> int:
+        """How many are open."""
+
+
+def render_metrics(node: Measured, dispatcher: Dispatcher, streams: Streams) -> str:
     """All metrics, one family after the other."""
     block, index, age = node.freshness()
     status = orjson.loads(node.status())
@@ -53,8 +65,24 @@ def render_metrics(node: Measured, dispatcher: Dispatcher) -> str:
             [({}, len(dispatcher.calls.completions))],
         ),
         ("foreseal_calls_total", "counter", "Calls by method and outcome: ok or an error code.", calls),
+        *_stream_families(streams),
     ]
     return "".join(_family(*family) for family in families)
+
+
+def _stream_families(streams: Streams) -> list[tuple[str, str, str, Iterable[Sample]]]:
+    """The figures of WebSocket connections."""
+    kinds = [({"kind": kind}, count) for kind, count in streams.hub.kinds.items()]
+    traffic = streams.hub.traffic
+    closed, refused = "Connections closed because their clients did not read.", "Handshakes refused for want of room."
+    return [
+        ("foreseal_connections", "gauge", "Open WebSocket connections.", [({}, len(streams))]),
+        ("foreseal_connections_refused_total", "counter", refused, [({}, streams.refused)]),
+        ("foreseal_connections_slow_total", "counter", closed, [({}, streams.slow)]),
+        ("foreseal_subscriptions", "gauge", "Subscriptions by kind.", kinds),
+        ("foreseal_notifications_total", "counter", "Notifications sent.", [({}, traffic.notified)]),
+        ("foreseal_lagged_total", "counter", "Times that a reader of the feed missed steps.", [({}, traffic.lagged)]),
+    ]
 
 
 def _store_families(store: dict[str, Any] | None) -> list[tuple[str, str, str, Iterable[Sample]]]:

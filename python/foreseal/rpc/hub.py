@@ -1,0 +1,70 @@
+"""Which subscriptions hear which channel of the core."""
+
+import secrets
+from collections import Counter
+from collections.abc import Callable
+
+from foreseal.errors import RpcError
+from foreseal.rpc import codes
+from foreseal.rpc.core import Core, Notice
+from foreseal.rpc.outbox import Traffic
+from foreseal.rpc.subscription import State, Subscription
+
+CLOSING = "the connection is being closed"
+
+
+def random_id() -> str:
+    """128 random bits in hex: nobody guesses the id of another connection's subscription."""
+    return "0x" + secrets.token_hex(16)
+
+
+class Hub:
+    """The channels that somebody hears. Used from the event loop's thread only."""
+
+    def __init__(self, core: Core, new_id: Callable[[], str] = random_id) -> None:
+        self.new_id = new_id
+        """Makes the id of a subscription."""
+        self.kinds: Counter[str] = Counter()
+        """Subscriptions by kind."""
+        self.traffic = Traffic()
+        self._core = core
+        # In the order in which they joined.
+        self._channels: dict[int, dict[Subscription, None]] = {}
+
+    def join(self, params: bytes, subscription: Subscription) -> bool:
+        """Let it hear the channel that the params of eth_subscribe name; False if their cursor is behind.
+
+        Raises `RpcError`.
+        """
+        if subscription.state is State.CLOSED:
+            raise RpcError(codes.LIMIT, CLOSING, None)
+        joined = self._core.subscribe(params)
+        if joined is None:
+            return False
+        channel, start = joined
+        self._channels.setdefault(channel, {})[subscription] = None
+        subscription.joined(channel, start)
+        return True
+
+    def leave(self, subscription: Subscription) -> None:
+        """It hears nothing any more."""
+        channel = subscription.channel
+        if channel is None:
+            return
+        subscription.channel = None
+        subscribers = self._channels[channel]
+        del subscribers[subscription]
+        if not subscribers:
+            del self._channels[channel]
+        self._core.unsubscribe(channel)
+
+    def deliver(self, notice: Notice) -> None:
+        """Hand a notice to everybody who hears its channel."""
+        channel, sequence, messages, place = notice
+        subscribers = self._channels.get(channel)
+        if subscribers is None:
+            return
+        size = sum(map(len, messages)) if messages else 0
+        # A copy: whoever is closed for it leaves meanwhile.
+        for subscription in tuple(subscribers):
+            subscription.deliver(sequence, messages, size, place)

@@ -1,0 +1,88 @@
+"""How a subscription to the feed gets from its cursor to the live channel: pages are pulled, then messages are pushed.
+
+The channel is joined only at the newest place and only when all before it is in the queue, so there is no gap and no
+double; a page is asked for only when the queue took the one before, so a slow client costs one page.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from foreseal.errors import RpcError
+from foreseal.rpc import codes
+from foreseal.rpc.core import Outcome, Place
+from foreseal.rpc.hub import Hub
+from foreseal.rpc.subscription import FEED, Subscription
+
+PAGES = "foreseal_getFlashblocks"
+"""The method that reads on from a cursor."""
+
+# Steps of one page at most: a page is parsed on the event loop.
+_PAGE = 16
+# Seconds until a page is asked for again that was refused because too many calls were under way.
+_AGAIN = 0.05
+
+Ask = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
+"""Calls a method of the node with the JSON of its params."""
+
+
+class Replay:
+    """The way of one subscription to the live channel."""
+
+    def __init__(self, hub: Hub, ask: Ask, subscription: Subscription) -> None:
+        self._hub = hub
+        self._ask = ask
+        self._subscription = subscription
+        self._page: dict[str, Any] = {}
+
+    async def begin(self, params: bytes) -> None:
+        """Join at once or read the first page; `params` are those of eth_subscribe. Raises `RpcError`."""
+        _, *rest = orjson.loads(params)
+        if rest in ([], [None]):
+            # The newest step is a cursor like any other: the feed always begins at a place.
+            cursor = (await self._read(None))["cursor"]
+            params = orjson.dumps([FEED, cursor])
+        else:
+            cursor = rest[0]
+        if not self._hub.join(params, self._subscription):
+            self._page = await self._read(cursor)
+        self._subscription.place = read_place(cursor)
+
+    async def run(self) -> None:
+        """Put page after page into the queue, as it has room, until the live channel is joined. Raises `RpcError`."""
+        subscription, page = self._subscription, self._page
+        while True:
+            for flashblock in page["flashblocks"]:
+                message = orjson.dumps(flashblock).decode()
+                while not subscription.offer((message,), len(message)):
+                    await subscription.room()
+            cursor = page["cursor"]
+            subscription.place = read_place(cursor)
+            if page["complete"] and self._hub.join(orjson.dumps([FEED, cursor]), subscription):
+                return
+            page = await self._read_on(cursor)
+
+    async def _read_on(self, cursor: Any) -> dict[str, Any]:
+        while True:
+            try:
+                return await self._read(cursor)
+            except RpcError as error:
+                if error.code != codes.LIMIT:
+                    raise
+            await asyncio.sleep(_AGAIN)
+
+    async def _read(self, cursor: Any) -> dict[str, Any]:
+        outcome = self._ask(PAGES, orjson.dumps([cursor, hex(_PAGE)]))
+        if isinstance(outcome, asyncio.Future):
+            outcome = await outcome
+        if isinstance(outcome, RpcError):
+            raise outcome
+        page: dict[str, Any] = orjson.loads(outcome)
+        return page
+
+
+def read_place(cursor: dict[str, str]) -> Place:
+    """The place that a cursor names."""
+    return int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"].lower()

@@ -1,0 +1,179 @@
+"""What a connection that stays open has beside calls: its subscriptions."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+import orjson
+
+from foreseal.errors import RpcError
+from foreseal.rpc import codes
+from foreseal.rpc.core import Outcome
+from foreseal.rpc.envelope import over_limit
+from foreseal.rpc.hub import CLOSING, Hub
+from foreseal.rpc.outbox import Outbox
+from foreseal.rpc.replay import Ask, Replay
+from foreseal.rpc.subscription import FEED, State, Subscription
+
+SUBSCRIBE, UNSUBSCRIBE = "eth_subscribe", "eth_unsubscribe"
+METHODS = frozenset({SUBSCRIBE, UNSUBSCRIBE})
+"""Methods that belong to a connection."""
+
+
+class Link(Protocol):
+    """The connection as a session sees it."""
+
+    outbox: Outbox
+    """What is to be sent."""
+
+    def give_up(self, reason: str) -> None:
+        """Close it: the client is too slow, or cannot be told what it missed."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Run `work` until the connection ends; the connection ends if it fails."""
+
+
+class Session:
+    """The subscriptions of one connection. Used from the event loop's thread only."""
+
+    def __init__(self, hub: Hub, ask: Ask, link: Link, most: int) -> None:
+        """At most `most` subscriptions at a time."""
+        self._hub = hub
+        self._ask = ask
+        self._link = link
+        self._most = most
+        self._closed = False
+        self._subscriptions: dict[str, Subscription] = {}
+        # Those that are behind their cursor, with the task that reads on for each.
+        self._replays: dict[str, Replay] = {}
+        self._reading: dict[str, asyncio.Task[None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._subscriptions)
+
+    def subscribe(self, params: bytes) -> tuple[Subscription, Outcome | asyncio.Future[Outcome]] | RpcError:
+        """A new subscription and the outcome of eth_subscribe, or why there is none."""
+        if self._closed:
+            return RpcError(codes.LIMIT, CLOSING, None)
+        if len(self._subscriptions) >= self._most:
+            return over_limit("subscriptions", self._most, f"a connection may have at most {self._most} subscriptions")
+        named = orjson.loads(params)
+        kind = named[0] if named and isinstance(named[0], str) else ""
+        subscription = Subscription(self._hub.new_id(), kind, self._link.outbox, self._link.give_up)
+        self._subscriptions[subscription.ident] = subscription
+        if kind == FEED:
+            self._hub.kinds[FEED] += 1
+            return subscription, asyncio.ensure_future(self._follow(subscription, params))
+        try:
+            joined = self._hub.join(params, subscription)
+        except RpcError as error:
+            self._drop(subscription)
+            return error
+        assert joined, "only the feed has cursors"
+        self._hub.kinds[kind] += 1
+        return subscription, orjson.dumps(subscription.ident)
+
+    def unsubscribe(self, params: bytes) -> Outcome:
+        """The outcome of eth_unsubscribe: whether there was such a subscription; nothing comes from it any more."""
+        match orjson.loads(params):
+            case [str(ident)]:
+                subscription = self._subscriptions.get(ident)
+            case _:
+                return RpcError(codes.PARAMS, "subscription: one id, a string, is needed", None)
+        if subscription is None or subscription.state is State.PENDING:
+            return b"false"
+        self.drop(subscription)
+        return b"true"
+
+    def answered(self, subscription: Subscription) -> None:
+        """The answer with its id is in the queue."""
+        replay = self._replays.pop(subscription.ident, None)
+        subscription.answered()
+        if subscription.state is State.CATCHING_UP and replay is not None:
+            self._reading[subscription.ident] = self._link.spawn(self._read_on(subscription, replay))
+
+    def drop(self, subscription: Subscription) -> None:
+        """End a subscription that was made."""
+        if subscription.state is not State.CLOSED:
+            self._hub.kinds[subscription.kind] -= 1
+            self._drop(subscription)
+
+    def close(self) -> None:
+        """End all of them; there will be no others."""
+        self._closed = True
+        for subscription in tuple(self._subscriptions.values()):
+            self.drop(subscription)
+
+    async def _follow(self, subscription: Subscription, params: bytes) -> Outcome:
+        """The outcome of a subscription to the feed."""
+        replay = Replay(self._hub, self._ask, subscription)
+        try:
+            await replay.begin(params)
+        except BaseException as error:
+            self.drop(subscription)
+            if isinstance(error, RpcError):
+                return error
+            raise
+        if subscription.channel is None:
+            self._replays[subscription.ident] = replay
+        return orjson.dumps(subscription.ident)
+
+    async def _read_on(self, subscription: Subscription, replay: Replay) -> None:
+        try:
+            await replay.run()
+        except RpcError as error:
+            self._link.give_up(f"the feed cannot be read on: {error.message}")
+        finally:
+            self._reading.pop(subscription.ident, None)
+
+    def _drop(self, subscription: Subscription) -> None:
+        subscription.close()
+        self._hub.leave(subscription)
+        del self._subscriptions[subscription.ident]
+        self._replays.pop(subscription.ident, None)
+        reading = self._reading.pop(subscription.ident, None)
+        if reading is not None:
+            reading.cancel()
+
+
+class Exchange:
+    """One request or batch of a connection, and what it left to do once its answer is there."""
+
+    def __init__(self, session: Session) -> None:
+        self.left = False
+        """Whether a call of it left the event loop: what comes after it need not wait."""
+        self._session = session
+        self._made: list[Subscription] = []
+        self._turn: asyncio.Future[None] | None = None
+
+    def call(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+        """The outcome of one of `METHODS`."""
+        if method == UNSUBSCRIBE:
+            return self._session.unsubscribe(params)
+        made = self._session.subscribe(params)
+        if isinstance(made, RpcError):
+            return made
+        subscription, outcome = made
+        self._made.append(subscription)
+        return outcome
+
+    def leave(self) -> None:
+        """A call of it runs elsewhere, or it is answered: the next request may go on."""
+        self.left = True
+        if self._turn is not None and not self._turn.done():
+            self._turn.set_result(None)
+
+    async def has_left(self) -> None:
+        """Wait until it left the event loop."""
+        if not self.left:
+            self._turn = asyncio.get_running_loop().create_future()
+            await self._turn
+
+    def answered(self, answer: bytes) -> None:
+        """Its answer is in the queue: notifications may follow."""
+        for subscription in self._made:
+            if subscription.ident.encode() in answer:
+                self._session.answered(subscription)
+            else:
+                # It was a notification, or its answer did not fit: nobody knows the id.
+                self._session.drop(subscription)

@@ -1,0 +1,135 @@
+"""The life of one subscription: what becomes of a notice between the core and the queue of its connection.
+
+    PENDING --answered--> LIVE <--joined-- CATCHING_UP
+       |                   | ^                 ^
+       |              full | | empty           |
+       |                   v |                 |
+       +---------------> LAGGING               |
+       +--answered, behind its cursor ---------+
+
+Any state ends in CLOSED. Notifications are held back until the answer with the id is in the queue. Only the feed
+catches up and lags; every other kind has no message for a gap, so its connection is closed where it does not take what
+comes.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+
+from foreseal.rpc.core import Place
+from foreseal.rpc.outbox import Outbox
+
+FEED = "foreseal_feed"
+"""The kind that catches up from a cursor, and lags instead of losing its connection."""
+
+SLOW = "the client reads too slowly: notifications did not fit its queue"
+LOST = "the node could not keep all notifications: subscribe again"
+
+_HEAD = '{"jsonrpc":"2.0","method":"%s","params":{"subscription":"%s","result":'
+
+
+class State(Enum):
+    """Where a subscription stands."""
+
+    PENDING = auto()
+    CATCHING_UP = auto()
+    LIVE = auto()
+    LAGGING = auto()
+    CLOSED = auto()
+
+
+class Subscription:
+    """One subscription of one connection. Used from the event loop's thread only."""
+
+    def __init__(self, ident: str, kind: str, outbox: Outbox, give_up: Callable[[str], None]) -> None:
+        """`give_up` closes the connection, for the reason given, because its client cannot be told what it missed."""
+        self.ident = ident
+        self.kind = kind
+        self.state = State.PENDING
+        self.channel: int | None = None
+        """The channel that it is joined to."""
+        self.place: Place | None = None
+        """Of the feed: the newest step that was put into the queue; the first one comes with the cursor."""
+        self._start = 0
+        self._outbox = outbox
+        self._give_up = give_up
+        self._prefix = _HEAD % ("eth_subscription", ident)
+        # Reserved in the queue, and put into it when the answer is there.
+        self._held: list[tuple[Sequence[str], int]] = []
+        self._missed_to: Place | None = None
+
+    def joined(self, channel: int, start: int) -> None:
+        """It hears a channel now: what has the sequence `start` or a later one."""
+        self.channel, self._start = channel, start
+        if self.state is State.CATCHING_UP:
+            self.state = State.LIVE
+
+    def answered(self) -> None:
+        """The answer with its id is in the queue: notifications may follow."""
+        if self.state is State.PENDING:
+            self.state = State.LIVE if self.channel is not None else State.CATCHING_UP
+            if self._missed_to is not None:
+                self._lag()
+        for messages, _ in self._held:
+            self._outbox.notify(self._prefix, messages)
+        self._held.clear()
+
+    def deliver(self, sequence: int, messages: Sequence[str] | None, size: int, place: Place) -> None:
+        """A notice of its channel: messages of `size` characters together, None for a loss."""
+        if sequence < self._start or self.state is State.CLOSED:
+            return
+        if messages is None:
+            self._give_up(LOST)
+        elif self._missed_to is not None:
+            self._missed_to = place
+        elif self.offer(messages, size):
+            self.place = place
+        elif self.kind != FEED:
+            self._give_up(SLOW)
+        elif place != self.place:
+            # At the same place it is a heartbeat: nothing was missed.
+            self._missed_to = place
+            if self.state is State.LIVE:
+                self._lag()
+
+    def offer(self, messages: Sequence[str], size: int) -> bool:
+        """Put messages into the queue if it has room for them."""
+        if not self._outbox.notifications.reserve(size, len(messages)):
+            return False
+        if self.state is State.PENDING:
+            self._held.append((messages, size))
+        else:
+            self._outbox.notify(self._prefix, messages)
+        return True
+
+    async def room(self) -> None:
+        """Wait until the queue is empty."""
+        await self._outbox.notifications.when_empty()
+
+    def close(self) -> None:
+        """Nothing more is put into the queue for it."""
+        self.state = State.CLOSED
+        for messages, size in self._held:
+            self._outbox.notifications.give(size, len(messages))
+        self._held.clear()
+
+    def _lag(self) -> None:
+        self.state = State.LAGGING
+        self._outbox.traffic.lagged += 1
+        self._outbox.notifications.when_empty().add_done_callback(self._go_on)
+
+    def _go_on(self, emptied: "asyncio.Future[None]") -> None:
+        """The queue is empty: say what was missed and be live again."""
+        if self.state is not State.LAGGING or emptied.cancelled():
+            return
+        missed = f'{{"after":{place_json(self.place)},"to":{place_json(self._missed_to)}}}'
+        self.place, self._missed_to, self.state = self._missed_to, None, State.LIVE
+        self._outbox.notifications.take(len(missed), 1)
+        self._outbox.notify(_HEAD % ("foreseal_lagged", self.ident), (missed,))
+
+
+def place_json(place: Place | None) -> str:
+    """A place as clients see it: a cursor."""
+    assert place is not None, "the feed begins at a place"
+    number, index, step = place
+    return f'{{"block":"{number:#x}","index":"{index:#x}","hash":"{step}"}}'

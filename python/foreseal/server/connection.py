@@ -1,0 +1,178 @@
+"""One WebSocket connection: a reader that takes requests, a writer that empties the queue, and how it ends."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from foreseal.rpc.dispatch import Reply
+from foreseal.rpc.limits import Limits
+from foreseal.rpc.outbox import END, Outbox, Traffic
+from foreseal.rpc.session import Exchange
+from foreseal.server.handler import Handler
+from foreseal.server.websocket import Gone, Side, WebSocket
+
+log = logging.getLogger(__name__)
+
+NORMAL, GOING_AWAY, TOO_BIG, INTERNAL, TRY_AGAIN_LATER = 1000, 1001, 1009, 1011, 1013
+
+CLOSE_TIME = 10.0
+"""Seconds that a client has for taking the close frame; then the connection is cut."""
+_FLUSH_TIME = 1.0
+# Frames after which other connections get their turn, where the server in front took them without waiting.
+_FRAMES_OF_A_TURN = 64
+
+Ending = tuple[int, str]
+"""Code and reason of a close frame."""
+
+
+class Connection:
+    """A connection that was accepted. Used from the event loop's thread only."""
+
+    def __init__(self, websocket: WebSocket, handler: Handler, limits: Limits, traffic: Traffic) -> None:
+        self.outbox = Outbox(limits.outgoing_bytes, limits.outgoing_frames, traffic)
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when nothing of it is left."""
+        self.close_time = CLOSE_TIME
+        """Seconds for the close frame."""
+        self.slow = False
+        """Whether it was given up because its client did not read."""
+        self.quiet = 0
+        """Looks of `Connections` since something was said or taken."""
+        self._websocket = websocket
+        self._handler = handler
+        self._most_calls = limits.connection_calls
+        self._session = handler.session(self)
+        # None where the client has left.
+        self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._calls: set[asyncio.Task[None]] = set()
+        self._reader: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Serve it until one side ends it."""
+        ending = None
+        try:
+            self.spawn(self._write())
+            self._reader = self.spawn(self._read())
+            ending = await self._ending
+        finally:
+            self._session.close()
+            # Also what they wait for in the server in front: a pending message there would hold up the close frame.
+            tasks = tuple(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if ending is not None and self._websocket.client is Side.OPEN:
+            with contextlib.suppress(TimeoutError, Gone):
+                await asyncio.wait_for(self._websocket.close(*ending), self.close_time)
+
+    def end(self, code: int, reason: str) -> None:
+        """Close it now; what waits is not sent any more."""
+        self._end((code, reason))
+
+    def give_up(self, reason: str) -> None:
+        """Close it because its client does not take what it asked for."""
+        self.slow = self.slow or not self._ending.done()
+        self._end((TRY_AGAIN_LATER, reason))
+
+    def finish(self) -> None:
+        """Read no more, answer what is under way, then close it: the server stops."""
+        self.spawn(self._finish())
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Run `work` until the connection ends; the connection ends if it fails."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def look(self, most: int) -> None:
+        """Close it if nothing was said or taken for so many looks."""
+        self.quiet += 1
+        if self.quiet <= most or self._calls:
+            return
+        if self.outbox.answers.frames or self.outbox.notifications.frames:
+            self.give_up("the client reads nothing")
+        elif not len(self._session):
+            self._end((NORMAL, "nothing was said, and there is no subscription"))
+
+    def _end(self, ending: Ending | None) -> None:
+        if not self._ending.done():
+            self._ending.set_result(ending)
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        self._calls.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Gone):
+            self._end(None)
+        elif error is not None:
+            log.error("a connection failed", exc_info=error)
+            self._end((INTERNAL, "internal error"))
+
+    async def _read(self) -> None:
+        while True:
+            await self._room()
+            body = await self._websocket.receive()
+            if body is None:
+                self._end(None)
+                return
+            self.quiet = 0
+            if len(body) > self._handler.largest_body:
+                self._end((TOO_BIG, f"a message may have at most {self._handler.largest_body} bytes"))
+                return
+            exchange = Exchange(self._session)
+            reply = self._handler.answer(body, exchange)
+            if isinstance(reply, tuple):
+                self._say(exchange, reply)
+            else:
+                self._calls.add(self.spawn(self._answer(exchange, reply)))
+                await exchange.has_left()
+
+    async def _room(self) -> None:
+        """Wait until one more request may be taken."""
+        while len(self._calls) >= self._most_calls:
+            await asyncio.wait(self._calls, return_when=asyncio.FIRST_COMPLETED)
+        while self.outbox.answers.full:
+            await self.outbox.answers.when_empty()
+
+    async def _answer(self, exchange: Exchange, reply: Coroutine[Any, Any, Reply]) -> None:
+        try:
+            self._say(exchange, await reply)
+        finally:
+            exchange.leave()
+
+    def _say(self, exchange: Exchange, reply: Reply) -> None:
+        # The HTTP status has no place here: the body says all.
+        _, answer = reply
+        if answer:
+            self.outbox.answer(answer.decode())
+        exchange.answered(answer)
+
+    async def _write(self) -> None:
+        outbox, send, frames = self.outbox, self._websocket.send, 0
+        while True:
+            budget, prefix, messages = await outbox.take()
+            for message in messages:
+                await send(f"{prefix}{message}{END}" if prefix else message)
+                self.quiet = 0
+                if prefix:
+                    outbox.traffic.notified += 1
+                budget.give(len(message), 1)
+                frames += 1
+                if not frames % _FRAMES_OF_A_TURN:
+                    await asyncio.sleep(0)
+
+    async def _finish(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+        self._session.close()
+        if self._calls:
+            await asyncio.wait(self._calls)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FLUSH_TIME):
+                await self.outbox.answers.when_empty()
+                await self.outbox.notifications.when_empty()
+        self._end((GOING_AWAY, "the server stops"))

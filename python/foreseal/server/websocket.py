@@ -1,0 +1,111 @@
+"""A WebSocket of the ASGI protocol, its two sides as explicit states.
+
+            client                        server
+    CONNECTING  connect            CONNECTING
+        |       websocket.connect      |  accept -> OPEN, or deny -> CLOSED
+       OPEN                           OPEN
+        |       disconnect             |  close
+      CLOSED                         CLOSED
+
+Each method says which states it needs; another state is a mistake of the caller and raises RuntimeError. What the
+client does is never one: a client that is gone makes `receive` return None and `send` raise `Gone`.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from enum import Enum, auto
+from typing import Any
+
+from foreseal.server.handler import Response
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_DENIAL = "websocket.http.response"
+_POLICY_VIOLATION = 1008
+# A close frame holds 125 bytes, two of them for the code.
+_LONGEST_REASON = 123
+
+
+class Gone(Exception):
+    """The client is not there any more."""
+
+
+class Side(Enum):
+    """How far one side is."""
+
+    CONNECTING = auto()
+    OPEN = auto()
+    CLOSED = auto()
+
+
+class WebSocket:
+    """One connection. `receive` and `send` may be awaited at the same time, each by one task."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.client = Side.CONNECTING
+        self.server = Side.CONNECTING
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+
+    async def connect(self) -> bool:
+        """Take the client's handshake; False if it is gone already."""
+        self._need(self.client, Side.CONNECTING)
+        message = await self._receive()
+        connected: bool = message["type"] == "websocket.connect"
+        self.client = Side.OPEN if connected else Side.CLOSED
+        return connected
+
+    async def accept(self) -> None:
+        """Open the connection."""
+        self._need(self.server, Side.CONNECTING)
+        self.server = Side.OPEN
+        await self._put({"type": "websocket.accept"})
+
+    async def deny(self, response: Response) -> None:
+        """Answer the handshake with an HTTP response in place of a connection."""
+        self._need(self.server, Side.CONNECTING)
+        self.server = Side.CLOSED
+        if _DENIAL not in self._scope.get("extensions", {}):
+            # The server in front makes it a plain 403.
+            await self._put({"type": "websocket.close", "code": _POLICY_VIOLATION})
+            return
+        start = {"type": f"{_DENIAL}.start", "status": response.status, "headers": response.headers}
+        await self._put(start)
+        await self._put({"type": f"{_DENIAL}.body", "body": response.body})
+
+    async def receive(self) -> bytes | None:
+        """The next message, text or binary, as bytes; None when the client has left."""
+        self._need(self.client, Side.OPEN)
+        message = await self._receive()
+        if message["type"] == "websocket.disconnect":
+            self.client = Side.CLOSED
+            return None
+        text = message.get("text")
+        data: bytes = message["bytes"] if text is None else text.encode()
+        return data
+
+    async def send(self, text: str) -> None:
+        """Send one message; returns when the server in front took it. Raises `Gone`."""
+        self._need(self.server, Side.OPEN)
+        await self._put({"type": "websocket.send", "text": text})
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close an open connection; returns when the close frame is on its way. Raises `Gone`."""
+        self._need(self.server, Side.OPEN)
+        self.server = Side.CLOSED
+        cut = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
+        await self._put({"type": "websocket.close", "code": code, "reason": cut})
+
+    async def _put(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except Exception as error:  # each server has its own for a client that has left
+            self.client = Side.CLOSED
+            raise Gone(str(error)) from error
+
+    def _need(self, side: Side, wanted: Side) -> None:
+        if side is not wanted:
+            raise RuntimeError(f"a WebSocket that is {side.name} is not {wanted.name}")

@@ -1,0 +1,325 @@
+"""WebSockets through the ASGI application, without a socket: handshakes, calls, limits, ends."""
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from foreseal.rpc import Limits
+from foreseal.server import App
+from foreseal.server.websocket import WebSocket
+
+from asgi_client import Closed, Socket, call, connect, metrics, request, served, until
+from fake_core import FakeNode
+
+ORIGIN = {"origin": "https://x.example"}
+
+
+def test_requests_batches_notifications_and_errors_as_over_http() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            assert await socket.ask("echo", 1, "x") == [1, "x"]
+            assert (await socket.ask("nothing"))["code"] == -32601
+            assert (await socket.ask("reverts"))["data"] == "0x"
+            assert await socket.ask("slow", 7) == [7]
+            socket.tell('{"jsonrpc":')
+            answer = await socket.hear()
+            assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+            socket.tell([])
+            assert (await socket.hear())["error"]["code"] == -32600
+            # Neither a notification nor a batch of them is answered.
+            socket.tell({"jsonrpc": "2.0", "method": "echo"})
+            socket.tell([{"jsonrpc": "2.0", "method": "slow"}])
+            socket.tell([call("eth_blockNumber"), 1, call("slow", id="b"), call("eth_blockNumber")])
+            first, wrong, slow, last = await socket.hear()
+            assert first["result"] == last["result"]
+            assert (wrong["error"]["code"], slow["id"]) == (-32600, "b")
+            assert [name for name, _ in node.calls].count("slow") == 3
+
+    served(use)
+
+
+def test_binary_frames_are_json_as_well() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app) as socket:
+            socket.tell(orjson.dumps(call("echo", "ü")))
+            assert (await socket.hear())["result"] == ["ü"]
+            socket.tell(b"\xff\xfe")
+            assert (await socket.hear())["error"]["code"] == -32700
+
+    served(use)
+
+
+def test_limits_of_a_request_are_those_of_http() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app) as socket:
+            assert (await socket.ask("large", 2000))["data"] == {"limit": "response", "max": 1000}
+            socket.tell([call("echo")] * 4)
+            assert (await socket.hear())["error"]["data"] == {"limit": "batch", "max": 3}
+            socket.tell("[" * 9 + "]" * 9)
+            assert (await socket.hear())["error"]["data"] == {"limit": "depth", "max": 4}
+            socket.tell(" " * 501)
+            with pytest.raises(Closed, match="at most 500 bytes") as closed:
+                await socket.hear()
+            assert closed.value.args[0] == 1009
+
+    served(use, limits=Limits(body=500, batch=3, depth=4, response=1000))
+
+
+def test_a_method_of_the_dedicated_tier_fails_alone() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app) as socket:
+            assert (await socket.ask("eth_getBlockReceipts", "0x1"))["code"] == -32004
+            socket.tell([call("eth_getBlockReceipts", "0x1"), call("echo", 1)])
+            refused, fine = await socket.hear()
+            assert (refused["error"]["code"], fine["result"]) == (-32004, [1])
+
+    served(use, public=True)
+
+
+def test_answers_overtake_only_what_runs_on_core_threads() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            node.hold = True
+            socket.call("slow", ident=1)
+            socket.call("echo", ident=2)
+            assert (await socket.hear())["id"] == 2
+            # A batch that takes several turns of the loop is not overtaken while nothing of it runs elsewhere.
+            socket.tell([call("large", 100_000, id=3)] * 200)
+            socket.call("echo", ident=4)
+            assert (await socket.hear())[0]["id"] == 3
+            assert (await socket.hear())["id"] == 4
+            node.release()
+            assert (await socket.hear())["id"] == 1
+
+    served(use)
+
+
+def test_reading_stops_while_too_many_calls_are_under_way() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            node.hold = True
+            for ident in range(5):
+                socket.call("slow", ident=ident)
+            # What another connection says is heard, so the first one was read as far as it will be.
+            while len(node.held) < 2:
+                assert await other.ask("echo") == []
+            for _ in range(20):
+                assert await other.ask("echo") == []
+            assert len(node.held) == 2
+            node.hold = False
+            node.release()
+            assert sorted([(await socket.hear())["id"] for _ in range(5)]) == [0, 1, 2, 3, 4]
+
+    served(use, limits=Limits(connection_calls=2))
+
+
+def test_too_many_calls_of_all_together_fail_as_over_http() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            assert await socket.ask("slow") == []
+            node.hold = True
+            socket.call("slow")
+            assert (await socket.ask("slow"))["data"] == {"limit": "calls", "max": 1}
+            node.release()
+            assert (await socket.hear())["result"] == []
+
+    served(use, limits=Limits(calls=1))
+
+
+def test_reading_stops_while_answers_wait_to_be_read() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            socket.reading.clear()
+            for _ in range(100):
+                socket.call("large", 500)
+            for _ in range(200):
+                await other.ask("echo")
+            asked = [name for name, _ in node.calls].count("large")
+            assert asked == 3
+            socket.reading.set()
+            for _ in range(100):
+                assert len((await socket.hear())["result"]) == 500
+
+    served(use, limits=Limits(outgoing_bytes=1200))
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "settings", "status"),
+    [
+        ("/ws", {}, {}, 404),
+        ("/healthz", {}, {}, 404),
+        ("/", {"host": "evil.example"}, {"browsers": True}, 403),
+        ("/", ORIGIN, {}, 403),
+    ],
+)
+@pytest.mark.parametrize("denial", [True, False])
+def test_a_handshake_that_is_not_wanted(
+    path: str, headers: dict[str, str], settings: dict[str, Any], status: int, *, denial: bool
+) -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app, path, headers, denial=denial) as socket:
+            assert socket.denied is not None
+            assert socket.denied[0] == (status if denial else 403)
+            assert bool(socket.denied[1]) == denial
+
+    served(use, **settings)
+
+
+def test_pages_connect_where_they_may_call() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app, headers=ORIGIN) as socket:
+            assert await socket.ask("echo") == []
+
+    served(use, browsers=True)
+
+
+def test_too_many_connections_are_refused_at_the_handshake() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app) as first, connect(app):
+            async with connect(app) as third:
+                assert third.denied == (503, b"too many connections: try again later\n")
+            assert (await metrics(app))["foreseal_connections"] == 2
+            first.leave()
+            await first.served
+            async with connect(app) as fourth:
+                assert await fourth.ask("echo") == []
+            assert (await metrics(app))["foreseal_connections_refused_total"] == 1
+
+    served(use, limits=Limits(connections=2))
+
+
+def test_a_client_that_leaves_during_a_call_takes_nothing_with_it() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            await socket.subscribe("newHeads")
+            node.hold = True
+            socket.call("slow")
+            await until(lambda: bool(node.held))
+        assert node.channels == {}
+        node.release()
+        async with connect(app) as socket:
+            assert await socket.ask("echo", 1) == [1]
+
+    served(use)
+
+
+def test_a_connection_that_says_nothing_is_closed() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as silent, connect(app) as subscribed:
+            await subscribed.subscribe("newHeads")
+            with pytest.raises(Closed, match="nothing was said") as closed:
+                await silent.hear()
+            assert closed.value.args[0] == 1000
+            node.publish("newHeads", '{"number":"0x1"}')
+            assert (await subscribed.hear())["params"]["result"] == {"number": "0x1"}
+
+    served(use, limits=Limits(idle=50))
+
+
+def test_a_connection_that_takes_nothing_is_closed() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            await socket.subscribe("foreseal_feed")
+            socket.reading.clear()
+            node.step()
+            await socket.served
+            assert (await metrics(app))["foreseal_connections_slow_total"] == 1
+
+    limits = Limits(idle=50)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("foreseal.server.connection.CLOSE_TIME", 0.01)
+        served(use, limits=limits)
+
+
+def test_the_stop_answers_what_is_under_way_and_says_1001() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as busy, connect(app) as idle:
+            node.hold = True
+            busy.call("slow", 5)
+            await until(lambda: bool(node.held))
+            stopping = asyncio.ensure_future(app.disconnect())
+            with pytest.raises(Closed, match="the server stops") as closed:
+                await idle.hear()
+            assert closed.value.args[0] == 1001
+            async with connect(app) as late:
+                assert late.denied is not None
+                assert late.denied[0] == 503
+            node.release()
+            assert (await busy.hear())["result"] == [5]
+            with pytest.raises(Closed):
+                await busy.hear()
+            await stopping
+
+    served(use)
+
+
+def test_the_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as reading:
+            await socket.subscribe("newHeads")
+            socket.reading.clear()
+            for _ in range(10):
+                node.publish("newHeads", '{"number":"0x1"}')
+            await reading.ask("echo")
+            await app.disconnect()
+            assert socket.served.done()
+            with pytest.raises(Closed):
+                await reading.hear()
+
+    served(use)
+
+
+def test_a_failure_of_ours_ends_its_connection_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as broken, connect(app) as other:
+            node.subscribe = lambda params: 1 // 0  # type: ignore[method-assign]
+            broken.call("eth_subscribe", "newHeads")
+            with pytest.raises(Closed, match="internal error") as closed:
+                await broken.hear()
+            assert closed.value.args[0] == 1011
+            assert await other.ask("echo") == []
+
+    served(use)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_client_that_leaves_before_the_handshake_ends() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        socket = Socket(app, "/", {}, denial=True)
+        # The connect message is taken back, and the client is gone.
+        socket._to_server.get_nowait()
+        socket.leave()
+        await socket.served
+        assert not socket.accepted.is_set()
+
+    served(use)
+
+
+def test_a_websocket_that_is_used_out_of_turn_says_so() -> None:
+    async def run() -> None:
+        async def nothing(*_: Any) -> Any:
+            return {"type": "websocket.connect"}
+
+        websocket = WebSocket({}, nothing, nothing)
+        with pytest.raises(RuntimeError, match="CONNECTING is not OPEN"):
+            await websocket.send("x")
+        assert await websocket.connect()
+        await websocket.accept()
+        with pytest.raises(RuntimeError, match="OPEN is not CONNECTING"):
+            await websocket.accept()
+        await websocket.close(1000, "x" * 200)
+        with pytest.raises(RuntimeError, match="CLOSED is not OPEN"):
+            await websocket.close(1000, "")
+
+    asyncio.run(run())
+
+
+def test_subscriptions_over_http_are_refused_with_a_way_out() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        answer = await request(app, chunks=[orjson.dumps(call("eth_subscribe", "newHeads"))])
+        assert answer.json["error"]["code"] == -32601
+        assert "WebSocket" in answer.json["error"]["message"]
+
+    served(use)

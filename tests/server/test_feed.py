@@ -1,0 +1,272 @@
+"""`foreseal_feed` over a connection: it resumes from a cursor, lags, and says what was missed."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from foreseal.rpc import Limits
+from foreseal.rpc.core import Place
+from foreseal.server import App
+
+from asgi_client import Socket, connect, ending_of, metrics, served, until
+from fake_core import FakeNode, cursor_of
+
+
+def place_of(cursor: dict[str, str]) -> Place:
+    return int(cursor["block"], 16), int(cursor["index"], 16), cursor["hash"]
+
+
+async def heard_step(socket: Socket) -> Place:
+    result = (await socket.hear())["params"]["result"]
+    return int(result["number"], 16), int(result["index"], 16), result["hash"]
+
+
+def test_without_a_cursor_it_begins_behind_the_newest_step() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        node.step()
+        async with connect(app) as socket:
+            await socket.subscribe("foreseal_feed")
+            made = [node.step(), node.step()]
+            assert [await heard_step(socket) for _ in made] == made
+            node.beat()
+            assert (await socket.hear())["params"]["result"] == {"heartbeat": cursor_of(made[-1])}
+
+    served(use)
+
+
+def test_a_cursor_is_replayed_page_by_page_and_then_it_follows() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        made = [node.step() for _ in range(7)]
+        async with connect(app) as socket:
+            await socket.subscribe("foreseal_feed", cursor_of(made[0]))
+            assert [await heard_step(socket) for _ in range(6)] == made[1:]
+            more = [node.step() for _ in range(2)]
+            assert [await heard_step(socket) for _ in more] == more
+            assert [name for name, _ in node.calls] == ["foreseal_getFlashblocks"] * 3
+
+    served(use)
+
+
+def test_the_newest_step_as_cursor_joins_without_a_page() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        newest = node.step()
+        async with connect(app) as socket:
+            await socket.subscribe("foreseal_feed", cursor_of(newest))
+            assert node.calls == []
+            made = node.step()
+            assert await heard_step(socket) == made
+
+    served(use)
+
+
+def test_a_cursor_that_is_not_kept_is_the_answer() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        lost = node.steps[0]
+        for _ in range(3):
+            node.step()
+        async with connect(app) as socket:
+            node.steps.pop(0)
+            error = await socket.ask("eth_subscribe", "foreseal_feed", cursor_of(lost))
+            assert (error["code"], error["data"]) == (-32001, cursor_of(node.steps[0]))
+            # It goes between the look at the channel and the page.
+            node.hold = True
+            socket.call("eth_subscribe", "foreseal_feed", cursor_of(node.steps[0]))
+            await until(lambda: bool(node.held))
+            node.steps.pop(0)
+            node.release()
+            assert (await socket.hear())["error"]["code"] == -32001
+            assert await socket.ask("echo") == []
+            assert (await metrics(app))['foreseal_subscriptions{kind="foreseal_feed"}'] == 0
+
+    served(use)
+
+
+def test_pages_are_read_only_as_the_client_takes_them() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        made = [node.step() for _ in range(40)]
+        async with connect(app) as socket, connect(app) as other:
+            await socket.subscribe("foreseal_feed", cursor_of(node.steps[0]))
+            socket.reading.clear()
+            for _ in range(50):
+                assert await other.ask("echo") == []
+            pages = [name for name, _ in node.calls].count("foreseal_getFlashblocks")
+            # Two steps a page: three in the queue, one on its way, and the page that does not fit.
+            assert 1 < pages <= 4
+            socket.reading.set()
+            assert [await heard_step(socket) for _ in made] == made
+
+    served(use, limits=Limits(outgoing_frames=3))
+
+
+def test_it_can_be_ended_while_it_catches_up() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        for _ in range(40):
+            node.step()
+        async with connect(app) as socket:
+            ident = await socket.subscribe("foreseal_feed", cursor_of(node.steps[0]))
+            node.hold = True
+            socket.call("eth_unsubscribe", ident)
+            while "id" not in (told := await socket.hear()):
+                assert told["params"]["subscription"] == ident
+            assert told["result"] is True
+            node.hold = False
+            node.release()
+            assert await socket.ask("echo") == []
+            assert node.channels == {}
+
+    served(use)
+
+
+def test_a_cursor_that_is_lost_on_the_way_closes_with_a_reason() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        for _ in range(10):
+            node.step()
+        async with connect(app) as socket:
+            await socket.subscribe("foreseal_feed", cursor_of(node.steps[0]))
+            node.steps = node.steps[-1:]
+            code, reason = (await ending_of(socket)).args
+            assert code == 1013
+            assert "the feed cannot be read on" in reason
+
+    served(use)
+
+
+def test_pages_that_are_refused_for_want_of_room_are_asked_for_again() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        made = [node.step() for _ in range(6)]
+        async with connect(app) as socket, connect(app) as other:
+            ident = await socket.subscribe("foreseal_feed", cursor_of(node.steps[0]))
+            assert ident
+            node.hold = True
+            other.call("slow")
+            heard = [await heard_step(socket) for _ in range(2)]
+            await until(lambda: bool(node.held))
+            node.hold = False
+            node.release()
+            heard += [await heard_step(socket) for _ in range(4)]
+            assert heard == made
+
+    served(use, limits=Limits(calls=1))
+
+
+def test_a_slow_reader_lags_and_is_told_what_it_missed() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as slow, connect(app) as quick:
+            ident = await slow.subscribe("foreseal_feed")
+            await quick.subscribe("foreseal_feed")
+            slow.reading.clear()
+            made = []
+            for _ in range(10):
+                made.append(node.step())
+                assert await heard_step(quick) == made[-1]
+            slow.reading.set()
+            kept = [await heard_step(slow) for _ in range(3)]
+            assert kept == made[:3]
+            assert await slow.hear() == {
+                "jsonrpc": "2.0",
+                "method": "foreseal_lagged",
+                "params": {
+                    "subscription": ident,
+                    "result": {"after": cursor_of(made[2]), "to": cursor_of(made[9])},
+                },
+            }
+            more = node.step()
+            assert await heard_step(slow) == more
+            assert (await metrics(app))["foreseal_lagged_total"] == 1
+            # What was missed can be read.
+            pages: list[Any] = []
+            cursor, complete = cursor_of(made[2]), False
+            while not complete:
+                page = await slow.ask("foreseal_getFlashblocks", cursor, "0x10")
+                pages += page["flashblocks"]
+                cursor, complete = page["cursor"], page["complete"]
+            assert [step["hash"] for step in pages] == [step[2] for step in [*made[3:], more]]
+
+    served(use, limits=Limits(outgoing_frames=3))
+
+
+def test_heartbeats_that_do_not_fit_are_no_loss() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as slow, connect(app) as quick:
+            await slow.subscribe("foreseal_feed")
+            await quick.subscribe("foreseal_feed")
+            slow.reading.clear()
+            for _ in range(6):
+                node.beat()
+                await quick.hear()
+            slow.reading.set()
+            for _ in range(2):
+                assert "heartbeat" in (await slow.hear())["params"]["result"]
+            made = node.step()
+            assert await heard_step(slow) == made
+            assert (await metrics(app))["foreseal_lagged_total"] == 0
+
+    served(use, limits=Limits(outgoing_frames=2))
+
+
+def test_beside_another_kind_the_connection_is_closed() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            await socket.subscribe("foreseal_feed")
+            await socket.subscribe("newHeads")
+            socket.reading.clear()
+            for _ in range(5):
+                node.step()
+            assert await other.ask("echo") == []
+            node.publish("newHeads", "{}")
+            assert await other.ask("echo") == []
+            socket.reading.set()
+            code, reason = (await ending_of(socket)).args
+            assert code == 1013
+            assert "too slowly" in reason
+
+    served(use, limits=Limits(outgoing_frames=3))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
+    """Steps, stalls and reads in any order, from any cursor: what is heard and what is named make the whole chain."""
+    rolls = random.Random(seed)
+    covered: list[Place] = []
+
+    async def take(socket: Socket, node: FakeNode, covered: list[Place]) -> None:
+        message = await socket.hear()
+        result = message["params"]["result"]
+        if message["method"] == "foreseal_lagged":
+            assert place_of(result["after"]) == covered[-1]
+            after, to = (node.steps.index(place_of(result[name])) for name in ("after", "to"))
+            assert after < to
+            covered += node.steps[after + 1 : to + 1]
+        elif "heartbeat" in result:
+            assert place_of(result["heartbeat"]) == covered[-1]
+        else:
+            covered.append((int(result["number"], 16), int(result["index"], 16), result["hash"]))
+
+    async def use(app: App, node: FakeNode) -> None:
+        for _ in range(rolls.randrange(30)):
+            node.step()
+        begin = rolls.choice(node.steps)
+        covered.append(begin)
+        async with connect(app) as socket:
+            await socket.subscribe("foreseal_feed", cursor_of(begin))
+            for _ in range(300):
+                match rolls.randrange(6):
+                    case 0 | 1:
+                        node.step(rolls.choice([0, 0, 300]))
+                    case 2:
+                        node.beat()
+                    case 3:
+                        socket.reading.clear()
+                    case 4:
+                        socket.reading.set()
+                    case _:
+                        for _ in range(rolls.randrange(8)):
+                            await asyncio.sleep(0)
+            socket.reading.set()
+            while covered[-1] != node.steps[-1]:
+                await take(socket, node, covered)
+            assert covered == node.steps[node.steps.index(begin) :]
+
+    served(use, limits=Limits(outgoing_frames=4, outgoing_bytes=2000))

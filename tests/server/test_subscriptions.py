@@ -1,0 +1,212 @@
+"""Subscriptions over a connection: ids, order, ends, slow clients."""
+
+import re
+
+import orjson
+import pytest
+
+from foreseal.rpc import Limits
+from foreseal.server import App
+
+from asgi_client import Closed, call, connect, metrics, served, until
+from fake_core import FakeNode
+
+HEAD = '{"number":"0x1"}'
+
+
+def test_a_notification_has_the_standard_envelope() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            ident = await socket.subscribe("newHeads")
+            assert re.fullmatch("0x[0-9a-f]{32}", ident)
+            node.publish("newHeads", HEAD, '{"number":"0x2"}')
+            for number in ("0x1", "0x2"):
+                assert await socket.hear() == {
+                    "jsonrpc": "2.0",
+                    "method": "eth_subscription",
+                    "params": {"subscription": ident, "result": {"number": number}},
+                }
+
+    served(use)
+
+
+def test_each_hears_its_own_channels_alone() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as one, connect(app) as two:
+            heads = [await one.subscribe("newHeads"), await one.subscribe("newHeads"), await two.subscribe("newHeads")]
+            logs = await two.subscribe("logs", {"address": "0x01"})
+            assert len({*heads, logs}) == 4
+            assert sorted(count for _, count in node.channels.values()) == [1, 3]
+            node.publish("newHeads", HEAD)
+            node.publish("logs", "{}")
+            assert [(await one.hear())["params"]["subscription"] for _ in range(2)] == heads[:2]
+            assert [(await two.hear())["params"]["subscription"] for _ in range(2)] == [heads[2], logs]
+            figures = await metrics(app)
+            assert figures['foreseal_subscriptions{kind="newHeads"}'] == 3
+            assert figures["foreseal_notifications_total"] == 4
+            one.leave()
+            await one.served
+            assert sorted(count for _, count in node.channels.values()) == [1, 1]
+            assert (await metrics(app))['foreseal_subscriptions{kind="newHeads"}'] == 1
+
+    served(use)
+
+
+@pytest.mark.parametrize("params", [[], ["nonsense"], [5], ["newHeads", 1, 2], ["foreseal_feed", {}], [{}]])
+def test_what_the_core_refuses_is_the_answer(params: list[object]) -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            assert (await socket.ask("eth_subscribe", *params))["code"] == -32602
+            figures = await metrics(app)
+            assert not any(count for name, count in figures.items() if name.startswith("foreseal_subscriptions"))
+
+    served(use)
+
+
+def test_a_connection_has_so_many_subscriptions_at_most() -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app) as socket:
+            first = await socket.subscribe("newHeads")
+            await socket.subscribe("foreseal_feed")
+            for kind in ("newHeads", "foreseal_feed"):
+                assert (await socket.ask("eth_subscribe", kind))["data"] == {"limit": "subscriptions", "max": 2}
+            assert await socket.ask("eth_unsubscribe", first) is True
+            await socket.subscribe("newHeads")
+
+    served(use, limits=Limits(subscriptions=2))
+
+
+def test_nothing_comes_after_the_answer_of_an_unsubscription() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            ident = await socket.subscribe("newHeads")
+            node.publish("newHeads", HEAD)
+            assert (await other.ask("eth_unsubscribe", ident)) is False
+            # What was in the queue comes before the answer.
+            assert (await socket.hear())["params"]["subscription"] == ident
+            assert await socket.ask("eth_unsubscribe", ident) is True
+            node.publish("newHeads", HEAD)
+            assert await socket.ask("eth_unsubscribe", ident) is False
+            for wrong in ([], [5], [ident, ident]):
+                assert (await socket.ask("eth_unsubscribe", *wrong))["code"] == -32602
+            assert node.channels == {}
+
+    served(use)
+
+
+def test_notifications_wait_for_the_answer_of_a_batch() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            node.hold = True
+            kinds = ("newHeads", "foreseal_feed")
+            subscriptions = [call("eth_subscribe", kind, id=kind) for kind in kinds]
+            socket.tell([subscriptions[0], call("slow"), subscriptions[1]])
+            while len(node.held) < 2:
+                assert await other.ask("echo") == []
+            node.publish("newHeads", HEAD)
+            # Where the feed begins is known, so it joins; the other call still runs.
+            node.release(1)
+            while len(node.channels) < 2:
+                assert await other.ask("echo") == []
+            node.step()
+            assert await other.ask("echo") == []
+            assert socket.sent == 0
+            node.release()
+            answers = await socket.hear()
+            assert [answer["id"] for answer in answers] == [kinds[0], 1, kinds[1]]
+            heads, feed = answers[0]["result"], answers[2]["result"]
+            heard = [await socket.hear() for _ in range(2)]
+            assert {told["params"]["subscription"] for told in heard} == {heads, feed}
+
+    served(use)
+
+
+def test_held_notifications_are_bounded_as_well() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            node.hold = True
+            socket.tell([call("eth_subscribe", "newHeads"), call("slow")])
+            while not node.held:
+                assert await other.ask("echo") == []
+            for _ in range(4):
+                node.publish("newHeads", HEAD)
+            with pytest.raises(Closed, match="too slowly"):
+                await socket.hear()
+            node.release()
+
+    served(use, limits=Limits(outgoing_frames=3))
+
+
+def test_a_subscription_that_nobody_can_name_ends() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            socket.tell({"jsonrpc": "2.0", "method": "eth_subscribe", "params": ["newHeads"]})
+            # Its answer does not fit what a batch may answer.
+            socket.tell([call("large", 80), call("eth_subscribe", "newHeads")])
+            assert (await socket.hear())[1]["error"]["data"]["limit"] == "response"
+            assert node.channels == {}
+
+    served(use, limits=Limits(response=100))
+
+
+def test_a_slow_client_is_closed_and_told_and_delays_nobody() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as slow, connect(app) as quick:
+            await slow.subscribe("newHeads")
+            await quick.subscribe("newHeads")
+            slow.reading.clear()
+            for number in range(7):
+                node.publish("newHeads", HEAD)
+                assert (await quick.hear())["params"]["result"] == {"number": "0x1"}, number
+            # Its channels are released at once, although it does not take the close frame.
+            assert [count for _, count in node.channels.values()] == [1]
+            assert slow.sent == 1
+            slow.reading.set()
+            with pytest.raises(Closed, match="too slowly") as closed:
+                await slow.hear()
+            assert closed.value.args[0] == 1013
+            await slow.served
+            assert (await metrics(app))["foreseal_connections_slow_total"] == 1
+
+    served(use, limits=Limits(outgoing_frames=5))
+
+
+def test_a_long_answer_on_its_way_does_not_make_a_client_slow() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            await socket.subscribe("newHeads")
+            socket.reading.clear()
+            socket.call("large", 5000)
+            for _ in range(3):
+                node.publish("newHeads", HEAD)
+            await until(lambda: any(name == "large" for name, _ in node.calls))
+            socket.reading.set()
+            heard = [await socket.hear() for _ in range(4)]
+            assert sorted("result" in told for told in heard) == [False, False, False, True]
+
+    served(use, limits=Limits(outgoing_bytes=1000))
+
+
+def test_more_than_the_queue_takes_goes_out_whole_when_nothing_else_waits() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            await socket.subscribe("logs", {})
+            node.publish("logs", *[orjson.dumps({"n": number}).decode() for number in range(20)])
+            heard = [(await socket.hear())["params"]["result"]["n"] for _ in range(20)]
+            assert heard == list(range(20))
+
+    served(use, limits=Limits(outgoing_frames=5, outgoing_bytes=30))
+
+
+def test_a_loss_in_the_core_closes_those_who_hear_the_channel() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as hearing, connect(app) as other:
+            await hearing.subscribe("newPendingTransactions")
+            await other.subscribe("newHeads")
+            node.publish("newPendingTransactions", lost=True)
+            with pytest.raises(Closed, match="could not keep") as closed:
+                await hearing.hear()
+            assert closed.value.args[0] == 1013
+            assert await other.ask("echo") == []
+
+    served(use)
