@@ -27,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load testing fuzz properties crashes log-index archive mutants kills differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive mutants kills differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,11 @@ bench: build $(VENV)/.dev ## Run the criterion and pytest-benchmark suites
 
 load: build $(VENV)/.dev ## Compare requests a second with a bare granian app and save the result
 	$(BIN)/python -m benches.load $(ARGS)
+
+streams: build $(VENV)/.dev ## Measure what comes after a submission and the fan-out to subscribers, and save the results (about ten minutes)
+	$(BIN)/python -m benches.load.visible
+	$(BIN)/python -m benches.load.sync_send
+	$(BIN)/python -m benches.load.fanout
 
 testing: build $(VENV)/.dev ## Compare 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node) and save the result
 	$(BIN)/python -m benches.testing_suite $(ARGS)

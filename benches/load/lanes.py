@@ -14,6 +14,7 @@ Answered = Callable[[bytes], None]
 
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length: "
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
 _LOOK = 0.004
 
 
@@ -63,12 +64,8 @@ class Lane(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer = data = self._buffer + data if self._buffer else data
-        head = data.find(_HEAD_END)
-        at = data.find(_LENGTH, 0, head)
-        if head < 0 or at < 0:
-            return
-        end = head + 4 + int(data[at + len(_LENGTH) : data.find(b"\r", at)])
-        if len(data) < end:
+        start, end = _body(data)
+        if len(data) < end or not end:
             return
         answered = self._answered
         if answered is None or len(data) > end or not data.startswith(b"HTTP/1.1 200"):
@@ -76,11 +73,26 @@ class Lane(asyncio.Protocol):
         self._buffer, self._answered = b"", None
         if self._waiting:
             self._send(*self._waiting.popleft())
-        answered(data[head + 4 :])
+        answered(data[start:].removesuffix(_LAST_CHUNK))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._answered is not None:
             raise RuntimeError("the server closed a connection that waits for an answer") from exc
+
+
+def _body(data: bytes) -> tuple[int, int]:
+    """Where the body of an answer begins, and where the answer ends, by its length or as one chunk; zero if unknown."""
+    head = data.find(_HEAD_END)
+    if head < 0:
+        return 0, 0
+    start = head + len(_HEAD_END)
+    at = data.find(_LENGTH, 0, head)
+    if at >= 0:
+        return start, start + int(data[at + len(_LENGTH) : data.find(b"\r", at)])
+    line = data.find(b"\r\n", start)
+    if line < 0:
+        return 0, 0
+    return line + 2, line + 2 + int(data[start:line], 16) + len(_LAST_CHUNK)
 
 
 async def pace(rate: float, send: Sequence[Callable[[], None]]) -> tuple[list[float], list[float]]:

@@ -1,125 +1,220 @@
-"""How long a transaction takes from its submission until a reader sees it pre-confirmed, at a steady rate."""
+"""How long a transaction takes from its submission until others see it, in three ways, at several rates and steps.
+
+`nonce`: the sender's pending nonce, polled; it counts the pool, so it shows that the submission was taken.
+`receipt`: the receipt, polled: the transaction is pre-confirmed.
+`log`: its log, pushed to a subscription to `pendingLogs`.
+
+Every delay begins when the transaction was due, so that a submission that had to wait counts in full. Polled figures
+include the polling: half an interval on average. Transactions that are polled for are spread evenly over all of them.
+"""
 
 import argparse
 import asyncio
+import itertools
 import json
 import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 import uvloop
 from benches.load.__main__ import served
-from benches.load.client import http_request
+from benches.load.lanes import Lane, fail_with, pace, quantiles, until
+from benches.load.wallets import Signed, wallets
+from benches.load.websocket import Subscriber
 from benches.origin import origin
-from eth_account import Account
-
-from foreseal._core import derive_accounts
 
 RESULT = Path(__file__).parents[1] / "results" / "visible.json"
-MNEMONIC = "test test test test test test test test test test test junk"
-CHAIN_ID, ACCOUNTS, STEP_MS, SLACK_MS = 31337, 20, 200, 20
-GWEI = 10**9
-# Seconds between looks at the pending block: the resolution of the figures.
-LOOK = 0.004
+PACKAGES = ("granian", "orjson", "uvloop")
+ACCOUNTS = 100
+# What is aimed at: one step and this much at the greatest rate and the usual step.
+AIM_RATE, AIM_STEP, SLACK_MS = 2_000, 200, 20
+# Seconds between two looks, and transactions a second that are looked for.
+LOOK, SAMPLES = 0.004, 200
+PATIENCE = 30
 
 
-class Caller:
-    """One keep-alive connection, one call at a time."""
+@dataclass
+class Run:
+    """What one run saw; all times in seconds of one clock."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
-
-    async def open(self) -> "Caller":
-        """Connect."""
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
-        return self
-
-    async def call(self, method: str, *params: object) -> object:
-        """The result of a call. Raises RuntimeError on an error."""
-        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        self._writer.write(http_request(self._port, body))
-        head = await self._reader.readuntil(b"\r\n\r\n")
-        at = head.lower().index(b"content-length: ") + len(b"content-length: ")
-        length = int(head[at : head.index(b"\r", at)])
-        answer = orjson.loads(await self._reader.readexactly(length))
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']}")
-        return answer["result"]
+    due: list[float] = field(default_factory=list)
+    late: list[float] = field(default_factory=list)
+    taken: dict[int, float] = field(default_factory=dict)
+    """When the submission was answered, by number of the transaction."""
+    seen: dict[str, dict[int, float]] = field(default_factory=lambda: {"nonce": {}, "receipt": {}, "log": {}})
+    """When each way showed it."""
 
 
-def signed(count: int) -> list[str]:
-    """Raw transfers, one account after the other, each with its next nonce."""
-    keys = [key for _, key in derive_accounts(MNEMONIC, ACCOUNTS)]
-    fields = {"to": bytes.fromhex("ee" * 20), "value": 1, "gas": 21000, "chainId": CHAIN_ID}
-    fees = {"maxFeePerGas": 20 * GWEI, "maxPriorityFeePerGas": GWEI}
-    raws = []
-    for number in range(count):
-        nonce, account = divmod(number, ACCOUNTS)
-        transaction = Account.sign_transaction({**fields, **fees, "nonce": nonce}, keys[account])
-        raws.append("0x" + transaction.raw_transaction.hex().removeprefix("0x"))
-    return raws
+class Poller:
+    """Looks for a few transactions at once, all of them in one batch, until each is seen."""
 
+    def __init__(self, lane: Lane, ask: Callable[[int], bytes], shows: Callable[[int, object], bool]) -> None:
+        """`ask` gives the call that looks for a transaction, `shows` whether its result shows it."""
+        self._lane, self._ask, self._shows = lane, ask, shows
+        self._waiting: list[int] = []
+        self.seen: dict[int, float] = {}
 
-async def watch(port: int, seen: dict[str, float], total: int) -> None:
-    """Note when each transaction is first seen in the pending block."""
-    caller = await Caller(port).open()
-    while len(seen) < total:
-        block = await caller.call("eth_getBlockByNumber", "pending", False)
+    def look_for(self, number: int) -> None:
+        """One more."""
+        self._waiting.append(number)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            began = time.perf_counter()
+            if self._waiting:
+                await self._look()
+            await asyncio.sleep(max(0.0, began + LOOK - time.perf_counter()))
+
+    async def _look(self) -> None:
+        asked = self._waiting.copy()
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._lane.call(b"[%b]" % b",".join(map(self._ask, asked)), future.set_result)
+        answers = orjson.loads(await future)
         now = time.perf_counter()
-        for transaction in block["transactions"]:  # type: ignore[index]
-            seen.setdefault(transaction, now)
-        await asyncio.sleep(LOOK)
+        found = {number for number, answer in zip(asked, answers, strict=True) if self._shows(number, answer["result"])}
+        self.seen |= dict.fromkeys(found, now)
+        self._waiting = [number for number in self._waiting if number not in found]
 
 
-async def submit(port: int, raws: list[str], rate: int, sent: dict[str, float]) -> None:
-    """Send at `rate` a second over a few connections, each transaction at its own moment."""
-    callers = [await Caller(port).open() for _ in range(ACCOUNTS)]
-    locks = [asyncio.Lock() for _ in callers]
-    start = time.perf_counter()
-
-    async def one(number: int) -> None:
-        await asyncio.sleep(max(0.0, start + number / rate - time.perf_counter()))
-        lane = number % ACCOUNTS
-        async with locks[lane]:
-            at = time.perf_counter()
-            sent[await callers[lane].call("eth_sendRawTransaction", raws[number])] = at  # type: ignore[index]
-
-    await asyncio.gather(*(one(number) for number in range(len(raws))))
+def call(method: str, *params: object) -> bytes:
+    """The body of a call."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
-async def measure(port: int, raws: list[str], rate: int) -> list[float]:
-    """Milliseconds from submission to visibility, ascending."""
-    sent: dict[str, float] = {}
-    seen: dict[str, float] = {}
-    watcher = asyncio.create_task(watch(port, seen, len(raws)))
-    await submit(port, raws, rate, sent)
-    await asyncio.wait_for(watcher, 30)
-    return sorted((seen[hash_] - at) * 1000 for hash_, at in sent.items())
+async def deploy(lane: Lane, creation: Signed) -> None:
+    """Create the contract and wait until it is in a step."""
+    await lane.ask("eth_sendRawTransaction", creation.raw)
+    while await lane.ask("eth_getTransactionReceipt", creation.hash) is None:
+        pass
+
+
+class Measurement:
+    """One rate at one step."""
+
+    def __init__(self, port: int, rate: int, seconds: float) -> None:
+        *self.senders, owner = wallets(ACCOUNTS + 1)
+        self.port, self.rate = port, rate
+        self.creation, self.contract = owner.create_logger(1)
+        turns = itertools.islice(itertools.cycle(self.senders), int(rate * seconds))
+        self.signed = [sender.call(self.contract, 1) for sender in turns]
+        self.numbers = {signed.hash: number for number, signed in enumerate(self.signed)}
+        self.run = Run()
+
+    def _ask_nonce(self, number: int) -> bytes:
+        return call("eth_getTransactionCount", self.senders[number % ACCOUNTS].address, "pending")
+
+    def _shows_nonce(self, number: int, result: object) -> bool:
+        return int(str(result), 16) > number // ACCOUNTS
+
+    def _ask_receipt(self, number: int) -> bytes:
+        return call("eth_getTransactionReceipt", self.signed[number].hash)
+
+    def _notified(self, text: bytes) -> None:
+        now = time.perf_counter()
+        log = orjson.loads(text)["params"]["result"]
+        number = self.numbers[log["transactionHash"]]
+        if log["removed"] or number in self.run.seen["log"]:
+            raise RuntimeError(f"transaction {number} was notified twice or undone: {log}")
+        self.run.seen["log"][number] = now
+
+    def _submission(self, lane: Lane, number: int, sampled: Iterable[Poller]) -> Callable[[], None]:
+        body = self.signed[number].call("eth_sendRawTransaction")
+        hash_ = self.signed[number].hash.encode()
+
+        def answered(answer: bytes) -> None:
+            self.run.taken[number] = time.perf_counter()
+            if hash_ not in answer:
+                raise RuntimeError(f"transaction {number} was not taken: {answer!r}")
+
+        def send() -> None:
+            lane.call(body, answered)
+            for poller in sampled:
+                poller.look_for(number)
+
+        return send
+
+    async def measure(self) -> Run:
+        """Submit all and wait until all is seen."""
+        fail_with(asyncio.current_task())
+        first = await Lane(self.port).open()
+        await deploy(first, self.creation)
+        lanes = [await Lane(self.port).open() for _ in range(ACCOUNTS)]
+        nonce = Poller(await Lane(self.port).open(), self._ask_nonce, self._shows_nonce)
+        receipt = Poller(await Lane(self.port).open(), self._ask_receipt, lambda _, result: result is not None)
+        self.run.seen |= {"nonce": nonce.seen, "receipt": receipt.seen}
+        filter_ = {"address": "0x" + self.contract.hex()}
+        subscriber = await Subscriber(self.port, ("pendingLogs", filter_), self._notified).open()
+        polling = [asyncio.create_task(poller.run()) for poller in (nonce, receipt)]
+        every = max(1, self.rate // SAMPLES)
+        send = [
+            self._submission(lanes[number % ACCOUNTS], number, () if number % every else (nonce, receipt))
+            for number in range(len(self.signed))
+        ]
+        self.run.due, self.run.late = await pace(self.rate, send)
+        samples = len(range(0, len(send), every))
+        expected = {"nonce": samples, "receipt": samples, "log": len(send)}
+        seen = self.run.seen
+        if not await until(lambda: all(len(seen[way]) == count for way, count in expected.items()), PATIENCE):
+            raise RuntimeError(f"of {expected} were seen { ({way: len(seen[way]) for way in seen}) }")
+        for task in polling:
+            task.cancel()
+        subscriber.close()
+        return self.run
+
+
+def measure(rate: int, step: int, seconds: float) -> dict[str, Any]:
+    """The figures of one rate (a second) at one step (ms), on a node of its own."""
+    options = ("--accounts", str(ACCOUNTS + 1), "--step", f"{step}ms")
+    with served("-m", "foreseal", "dev", "--port", "0", *options) as port:
+        run = uvloop.run(Measurement(port, rate, seconds).measure())
+
+    def delays(moments: dict[int, float]) -> dict[str, Any]:
+        return {"samples": len(moments), **quantiles([at - run.due[number] for number, at in moments.items()])}
+
+    figures: dict[str, Any] = {
+        "rate_per_second": rate,
+        "step_ms": step,
+        "transactions": len(run.due),
+        "generator_late": quantiles(run.late),
+        "submission_answered": delays(run.taken),
+        **{way: delays(moments) for way, moments in run.seen.items()},
+    }
+    if (rate, step) == (AIM_RATE, AIM_STEP):
+        aim = step + SLACK_MS
+        figures |= {"aim_p99_ms": aim, "reached": all(delays(way)["p99_ms"] <= aim for way in run.seen.values())}
+    return figures
+
+
+def show(figures: dict[str, Any]) -> None:
+    """One line."""
+    ways = " ".join(
+        "{}: {p50_ms:.0f}/{p99_ms:.0f}/{p999_ms:.0f}".format(way, **figures[way])
+        for way in ("generator_late", "submission_answered", "nonce", "receipt", "log")
+    )
+    print(f"{figures['rate_per_second']:>5}/s, step {figures['step_ms']:>3} ms  {ways}", flush=True)
 
 
 def main() -> None:
     """Measure, print and save."""
     parser = argparse.ArgumentParser(prog="python -m benches.load.visible", description=__doc__)
-    parser.add_argument("--rate", type=int, default=500)
-    parser.add_argument("--seconds", type=int, default=10)
-    options = parser.parse_args()
-    raws = signed(options.rate * options.seconds)
-    with served("-m", "foreseal", "dev", "--port", "0", "--step", f"{STEP_MS}ms") as node:
-        latencies = uvloop.run(measure(node, raws, options.rate))
-    p50, p99 = latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100]
-    target = STEP_MS + SLACK_MS
-    print(f"{len(latencies)} transactions at {options.rate}/s: p50 {p50:.0f} ms, p99 {p99:.0f} ms, target {target} ms")
-    command = f"python -m benches.load.visible --rate {options.rate} --seconds {options.seconds}"
-    figures = {"p50_ms": round(p50, 1), "p99_ms": round(p99, 1), "max_ms": round(latencies[-1], 1)}
-    report = origin(command, ("granian", "orjson", "uvloop")) | {
-        "transactions": len(latencies),
-        "rate_per_second": options.rate,
-        "step_ms": STEP_MS,
-        **figures,
-        "target_p99_ms": target,
-        "reached": p99 <= target,
-    }
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    parser.add_argument("--rates", type=int, nargs="+", default=[100, 1_000, AIM_RATE], help="transactions a second")
+    parser.add_argument("--steps", type=int, nargs="+", default=[AIM_STEP, 50, 10], help="milliseconds")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--save", type=Path, default=RESULT)
+    given = parser.parse_args()
+    print("p50/p99/p999 in ms")
+    results = []
+    for step, rate in itertools.product(given.steps, given.rates):
+        results.append(measure(rate, step, given.seconds))
+        show(results[-1])
+    rates, steps = (" ".join(map(str, each)) for each in (given.rates, given.steps))
+    command = f"python -m benches.load.visible --rates {rates} --steps {steps} --seconds {given.seconds:g}"
+    report = origin(command, PACKAGES) | {"look_ms": LOOK * 1000, "accounts": ACCOUNTS, "results": results}
+    given.save.write_text(json.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -28,3 +28,17 @@ def test_every_synchronous_submission_is_answered_once(tmp_path: Path) -> None:
     for figures in run("sync_send", tmp_path / "figures.json", *options):
         assert figures["every_one_right"] is True
         assert (figures["submissions"], figures["answer"]["p50_ms"] > 0) == (60, True)
+
+
+def test_every_transaction_is_seen_in_three_ways(tmp_path: Path) -> None:
+    options = ("--rates", 40, "--steps", 100, 10, "--seconds", 1)
+    for figures in run("visible", tmp_path / "figures.json", *options):
+        assert [figures[way]["samples"] for way in ("submission_answered", "nonce", "receipt", "log")] == [40] * 4
+
+
+def test_every_subscriber_gets_every_log(tmp_path: Path) -> None:
+    options = ("--subscribers", 3, "--servers", "granian", "uvicorn", "--seconds", 1)
+    for figures in run("fanout", tmp_path / "figures.json", *options):
+        # Five steps a second, ten logs each.
+        assert (figures["notifications"], figures["expected"], figures["closed"]) == (150, 150, {})
+        assert figures["delay"]["p50_ms"] > 0

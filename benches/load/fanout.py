@@ -1,0 +1,252 @@
+"""Ten logs a step to many subscribers of `pendingLogs`: delay, CPU and memory, under granian and under uvicorn.
+
+A delay runs from the moment at which the core had synced the step to its journal (its log line) to the moment at which
+the subscriber's process had the bytes. The subscribers are one other process on the same machine (`crowd.py`), whose
+own limit and share of a core are given beside. CPU is that of the whole server process, all threads, less what it
+needs for the same steps without subscribers.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import uvloop
+from benches.load.lanes import Lane, fail_with, pace, quantiles, until
+from benches.load.start import first_answer
+from benches.load.visible import deploy
+from benches.load.wallets import wallets
+from benches.origin import origin
+
+RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
+PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")
+LOGS, STEP_MS = 10, 200
+SERVERS = ("granian", "uvicorn")
+# Far above the default, so that what gives way is not the limit.
+CONNECTIONS = 10_000
+FILES = 16_384
+# Seconds that the last step's notifications get to come.
+REST = 1.0
+PATIENCE = 30
+_TICKS = os.sysconf("SC_CLK_TCK")
+_DURABLE = re.compile(r"^(\S+Z) +DEBUG .*step is durable .*?hash=(0x[0-9a-f]{64})")
+_LISTENS = re.compile(r"http://127\.0\.0\.1:(\d+)")
+
+
+@dataclass
+class Server:
+    """A node behind a WebSocket server, as its own process."""
+
+    process: subprocess.Popen[str]
+    port: int = 0
+    synced: dict[str, float] = field(default_factory=dict)
+    """Unix time at which each step was durable, by its hash."""
+
+    def cpu(self) -> float:
+        """Seconds that its threads have run."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def resident(self) -> int:
+        """Bytes."""
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
+        return int(found[1]) * 1024 if found else 0
+
+    def read(self) -> None:
+        """Follow its output to the end."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if found := _DURABLE.match(line):
+                self.synced[found[2]] = datetime.fromisoformat(found[1]).timestamp()
+            elif not self.port and (listens := _LISTENS.search(line)):
+                self.port = int(listens[1])
+
+
+def command(server: str) -> list[str]:
+    """How it is started; settings are in the environment."""
+    if server == "granian":
+        limit = ["--max-connections", str(CONNECTIONS)]
+        return [sys.executable, "-m", "foreseal", "dev", "--port", "0", "--step", f"{STEP_MS}ms", *limit]
+    options = ["--port", "0", "--ws", "websockets-sansio", "--loop", "uvloop", "--no-access-log"]
+    return [sys.executable, "-m", "uvicorn", *options, "foreseal.server:app"]
+
+
+@contextmanager
+def served(server: str) -> Iterator[Server]:
+    """A development node behind the server, until the block ends."""
+    with tempfile.TemporaryDirectory() as datadir:
+        environment = {
+            **os.environ,
+            "FORESEAL_LOG": "debug",
+            "FORESEAL_DATADIR": datadir,
+            "FORESEAL_DEV": "1",
+            "FORESEAL_STEP": f"{STEP_MS}ms",
+            "FORESEAL_MAX_CONNECTIONS": str(CONNECTIONS),
+        }
+        run = subprocess.Popen(
+            command(server), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        )
+        with run as process:
+            started = Server(process)
+            reader = Thread(target=started.read)
+            reader.start()
+            try:
+                deadline = time.monotonic() + 20
+                while not started.port and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                if not started.port:
+                    raise RuntimeError(f"{command(server)} did not start")
+                # uvicorn takes connections while the journal is replayed.
+                uvloop.run(first_answer(started.port))
+                yield started
+            finally:
+                process.terminate()
+                process.wait(timeout=30)
+                reader.join()
+
+
+class Crowd:
+    """The process of the subscribers."""
+
+    def __init__(self, port: int, count: int, address: str) -> None:
+        params = json.dumps(["pendingLogs", {"address": address}])
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benches.load.crowd", str(port), str(count), params],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            raise RuntimeError("the subscribers did not get in")
+
+    def end(self) -> dict[str, Any]:
+        """What they saw."""
+        seen, _ = self._process.communicate()
+        return json.loads(seen)
+
+
+async def load(port: int, seconds: float, create: bool) -> str:
+    """One transaction of ten logs a step for a while; the contract, which is created where it is not there yet."""
+    fail_with(asyncio.current_task())
+    sender, lane = wallets(1)[0], await Lane(port).open()
+    creation, contract = sender.create_logger(LOGS)
+    if create:
+        await deploy(lane, creation)
+    sent = int(await lane.ask("eth_getTransactionCount", sender.address, "pending"), 16)
+    sender.skip(sent - 1)
+    bodies = [
+        sender.call(contract, LOGS).call("eth_sendRawTransaction") for _ in range(round(seconds * 1000 / STEP_MS))
+    ]
+
+    taken = []
+
+    def answered(answer: bytes) -> None:
+        if b'"result"' not in answer:
+            raise RuntimeError(f"a transaction was not taken: {answer!r}")
+        taken.append(answer)
+
+    await pace(1000 / STEP_MS, [lambda body=body: lane.call(body, answered) for body in bodies])
+    if not await until(lambda: len(taken) == len(bodies), PATIENCE):
+        raise RuntimeError(f"{len(taken)} of {len(bodies)} transactions were taken")
+    lane.close()
+    return "0x" + contract.hex()
+
+
+def loaded(server: Server, seconds: float, create: bool = False) -> tuple[str, float]:
+    """Do `load`, and let what it caused be done; the contract, and the seconds of CPU that the server used for it."""
+    before = server.cpu()
+    contract = uvloop.run(load(server.port, seconds, create))
+    time.sleep(REST)
+    return contract, server.cpu() - before
+
+
+def delays(arrived: list[list[Any]], synced: dict[str, float]) -> dict[str, Any]:
+    """Quantiles over all notifications, and how many there were."""
+    found = [(at - synced[step], count) for member in arrived for at, step, count in member]
+    each = [delay for delay, count in found for _ in range(count)]
+    return {"notifications": len(each), "delay": quantiles(each) if each else None}
+
+
+def measure(kind: str, count: int, seconds: float) -> dict[str, Any]:
+    """The figures of one server with so many subscribers."""
+    with served(kind) as server:
+        contract, _ = loaded(server, 1.0, create=True)
+        _, without = loaded(server, seconds / 2)
+        alone = server.resident()
+        crowd = Crowd(server.port, count, contract)
+        connected = server.resident()
+        _, with_them = loaded(server, seconds)
+        busy = server.resident()
+        seen = crowd.end()
+    arrived = delays(seen["arrived"], server.synced)
+    expected = count * LOGS * round(seconds * 1000 / STEP_MS)
+    used = with_them - without * (seconds + REST) / (seconds / 2 + REST)
+    got = arrived["notifications"]
+    return {
+        "server": kind,
+        "subscribers": count,
+        "expected": expected,
+        **arrived,
+        "per_second": round(got / seconds),
+        "closed": seen["closed"],
+        "server_cores": round(with_them / (seconds + REST), 3),
+        "cpu_us_per_notification": round(used / got * 1e6, 2) if got else None,
+        "kb_per_subscriber": round((connected - alone) / count / 1000, 1),
+        "kb_per_subscriber_loaded": round((busy - alone) / count / 1000, 1),
+        "subscribers_cores": round(seen["busy"], 3),
+        "subscribers_limit_per_second": seen["limit_per_second"],
+    }
+
+
+def show(figures: dict[str, Any]) -> None:
+    """One line."""
+    delay = figures["delay"] or {"p50_ms": float("nan"), "p99_ms": float("nan")}
+    print(
+        f"{figures['server']:8} {figures['subscribers']:>5}"
+        f"  {figures['notifications']:>9,} of {figures['expected']:>9,}"
+        f"  delay {delay['p50_ms']:.1f}/{delay['p99_ms']:.1f} ms  {figures['cpu_us_per_notification']} us each"
+        f"  {figures['kb_per_subscriber']} KB each  server {figures['server_cores']} cores,"
+        f" subscribers {figures['subscribers_cores']}  closed {figures['closed']}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Measure, print and save."""
+    parser = argparse.ArgumentParser(prog="python -m benches.load.fanout", description=__doc__)
+    parser.add_argument("--subscribers", type=int, nargs="+", default=[100, 500, 1_000, 2_000, 4_000])
+    parser.add_argument("--servers", nargs="+", choices=SERVERS, default=list(SERVERS))
+    parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--save", type=Path, default=RESULT)
+    given = parser.parse_args()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, most), most))
+    results = []
+    for kind in given.servers:
+        for count in given.subscribers:
+            results.append(measure(kind, count, given.seconds))
+            show(results[-1])
+    command = (
+        f"python -m benches.load.fanout --subscribers {' '.join(map(str, given.subscribers))} "
+        f"--servers {' '.join(given.servers)} --seconds {given.seconds:g}"
+    )
+    report = origin(command, PACKAGES) | {"logs_per_step": LOGS, "step_ms": STEP_MS, "results": results}
+    given.save.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The least of a WebSocket client (RFC 6455): the opening, frames of text, and nothing that costs time."""
+
+import asyncio
+import base64
+import os
+import struct
+from collections.abc import Callable
+
+import orjson
+
+TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
+_HEAD_END = b"\r\n\r\n"
+
+
+def opening(port: int) -> bytes:
+    """The bytes that ask for a WebSocket."""
+    key = base64.b64encode(os.urandom(16))
+    return (
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: %b\r\nSec-WebSocket-Version: 13\r\n\r\n" % (port, key)
+    )
+
+
+def frame(payload: bytes, opcode: int = TEXT) -> bytes:
+    """A frame from a client, masked with zeros: what arrives is what was written."""
+    length = len(payload)
+    if length < 126:
+        head = struct.pack(">BB", 0x80 | opcode, 0x80 | length)
+    elif length < 1 << 16:
+        head = struct.pack(">BBH", 0x80 | opcode, 0x80 | 126, length)
+    else:
+        head = struct.pack(">BBQ", 0x80 | opcode, 0x80 | 127, length)
+    return head + bytes(4) + payload
+
+
+def request(method: str, *params: object) -> bytes:
+    """A frame that calls a method with the id 1."""
+    return frame(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+
+
+def frames(data: bytes) -> tuple[list[tuple[int, bytes]], bytes]:
+    """The whole frames in bytes from a server, each opcode and payload, and the rest."""
+    found, at, size = [], 0, len(data)
+    while at + 2 <= size:
+        length, start = data[at + 1], at + 2
+        if length == 126:
+            start += 2
+            length = int.from_bytes(data[at + 2 : start])
+        elif length == 127:
+            start += 8
+            length = int.from_bytes(data[at + 2 : start])
+        end = start + length
+        if end > size or start > size:
+            break
+        found.append((data[at] & 0x0F, data[start:end]))
+        at = end
+    return found, data[at:]
+
+
+def after_head(data: bytes) -> bytes | None:
+    """What follows the server's answer to the opening; None while it is not whole. Raises RuntimeError on a refusal."""
+    head, end, rest = data.partition(_HEAD_END)
+    if not end:
+        return None
+    if not head.startswith(b"HTTP/1.1 101"):
+        raise RuntimeError(f"no WebSocket: {data[:300]!r}")
+    return rest
+
+
+class Subscriber(asyncio.Protocol):
+    """One connection with one subscription; every notification's text goes to `notified`."""
+
+    def __init__(self, port: int, params: tuple[object, ...], notified: Callable[[bytes], None]) -> None:
+        """`params` are those of eth_subscribe."""
+        self._port, self._params, self._notified = port, params, notified
+        self._open = False
+        self._buffer = b""
+        self.subscribed: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+    async def open(self) -> "Subscriber":
+        """Connect and subscribe. Raises RuntimeError."""
+        await asyncio.get_running_loop().create_connection(lambda: self, "127.0.0.1", self._port)
+        answer = orjson.loads(await asyncio.wait_for(self.subscribed, 10))  # type: ignore[arg-type]
+        if "error" in answer:
+            raise RuntimeError(f"eth_subscribe: {answer['error']}")
+        return self
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._transport.close()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        transport.write(opening(self._port))
+
+    def data_received(self, data: bytes) -> None:
+        data = self._buffer + data
+        if not self._open:
+            rest = after_head(data)
+            if rest is None:
+                self._buffer = data
+                return
+            self._open, data = True, rest
+            self._transport.write(request("eth_subscribe", *self._params))
+        found, self._buffer = frames(data)
+        for opcode, payload in found:
+            if opcode == PING:
+                self._transport.write(frame(payload, PONG))
+            elif opcode == CLOSE:
+                raise RuntimeError(f"the server closed a subscription: {payload!r}")
+            elif not self.subscribed.done():
+                self.subscribed.set_result(payload)
+            else:
+                self._notified(payload)
