@@ -26,13 +26,16 @@ pub enum OfflineError {
     Lock(#[from] LockError),
 }
 
+/// Folder of the journal of a data directory that holds one.
+pub fn journal_folder(data_dir: &Path) -> Result<PathBuf, OfflineError> {
+    let folder = data_dir.join(FOLDER);
+    if folder.is_dir() { Ok(folder) } else { Err(OfflineError::Missing(data_dir.to_owned())) }
+}
+
 impl OfflineJournal {
     /// Locks a data directory that holds a journal. One that does not is left as it is.
     pub fn lock(data_dir: &Path) -> Result<Self, OfflineError> {
-        let folder = data_dir.join(FOLDER);
-        if !folder.is_dir() {
-            return Err(OfflineError::Missing(data_dir.to_owned()));
-        }
+        let folder = journal_folder(data_dir)?;
         Ok(Self { folder, _lock: DirLock::acquire(data_dir)? })
     }
 

@@ -1,8 +1,10 @@
 //! Looking at and repairing the journal of a data directory.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use foreseal_journal::{Loss, OfflineJournal, Report};
+use foreseal_journal::{Disk, Loss, OfflineJournal, RealDisk, Report, journal_folder, show};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
@@ -48,4 +50,36 @@ pub fn journal_repair(py: Python<'_>, dir: PathBuf, confirm: bool) -> PyResult<B
         Ok(serde_json::to_vec(&Answer { report, loss, repaired })?)
     })?;
     Ok(PyBytes::new(py, &json))
+}
+
+/// Gives `sink` the journal of the data directory `dir` from append number `start` on, one JSON object an append: `sequence` and
+/// `records`, each with its `kind` and what it says in short. Changes nothing; a node may run on `dir` meanwhile.
+///
+/// Raises NodeError: kind "journal" if there is none, "corrupt" where it is damaged, "io" if it cannot be read; and whatever
+/// `sink` raises, which ends it.
+#[pyfunction]
+#[pyo3(signature = (dir, sink, start = 0))]
+pub fn journal_show(py: Python<'_>, dir: PathBuf, sink: Py<PyAny>, start: u64) -> PyResult<()> {
+    let mut stopped = Ok(());
+    py.detach(|| -> Result<_, CoreError> {
+        let folder = journal_folder(&dir)?;
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        let mut failed = Ok(());
+        show(&folder, &disk, start, &mut |append| {
+            let line = match serde_json::to_vec(&append) {
+                Ok(line) => line,
+                Err(error) => {
+                    failed = Err(error);
+                    return ControlFlow::Break(());
+                }
+            };
+            stopped = Python::attach(|py| {
+                py.check_signals()?;
+                sink.call1(py, (PyBytes::new(py, &line),)).map(drop)
+            });
+            if stopped.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(failed?)
+    })?;
+    stopped
 }

@@ -1,0 +1,67 @@
+"""`foreseal journal show`."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from command import foreseal
+from foreseal._core import Node, journal_show
+from live_node import produce, settings, wait_until
+
+
+def shown(datadir: Path, *options: object) -> list[dict[str, Any]]:
+    """What the command prints."""
+    done = foreseal("journal", "show", datadir, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [orjson.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_every_append_is_a_line(tmp_path: Path) -> None:
+    produce(tmp_path, 3)
+    appends = shown(tmp_path)
+    assert [append["sequence"] for append in appends] == list(range(len(appends)))
+    records = [record for append in appends for record in append["records"]]
+    opened = [record["number"] for record in records if record["kind"] == "open"]
+    assert opened == list(range(1, len(opened) + 1))
+    steps = [record for record in records if record["kind"] == "step"]
+    assert [step["index"] for step in steps] == [0] * len(opened)
+    assert all(len(step["signature"]) == 132 and step["time"] > 1_700_000_000_000 for step in steps)
+    # Empty blocks: the hash before a step is that of the step, and so of the block, before it.
+    assert [step["previous"] for step in steps[1:]] == [step["hash"] for step in steps[:-1]]
+    sealed = [record["hash"] for record in records if record["kind"] == "seal"]
+    assert sealed == [step["hash"] for step in steps[: len(sealed)]]
+    assert shown(tmp_path, "--from", 2) == appends[2:]
+    assert shown(tmp_path, "--from", 10**6) == []
+
+
+def test_beside_a_running_node(tmp_path: Path) -> None:
+    node = Node(settings(tmp_path))
+    node.start()
+    wait_until(lambda: node.freshness()[0] > 2)
+    first = shown(tmp_path)
+    wait_until(lambda: node.freshness()[0] > 3)
+    later = shown(tmp_path)
+    node.stop()
+    assert len(first) < len(later)
+    assert later[: len(first)] == first
+
+
+def test_what_the_reader_raises_ends_it(tmp_path: Path) -> None:
+    produce(tmp_path, 2)
+    seen = []
+
+    def stop(line: bytes) -> None:
+        seen.append(line)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        journal_show(tmp_path, stop)
+    assert len(seen) == 1
+
+
+def test_a_folder_without_a_journal(tmp_path: Path) -> None:
+    done = foreseal("journal", "show", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"foreseal: {tmp_path} holds no journal\n"
