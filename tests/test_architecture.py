@@ -32,6 +32,7 @@ PYTHON = {
     "errors": 0,
     "client": 1,
     "codec": 1,
+    "preconfirmation": 1,
     "rpc": 1,
     "testing": 1,
     "server": 2,

@@ -62,7 +62,12 @@ impl Site {
             count += 1;
             B256::from(U256::from(count))
         });
-        let surroundings = Surroundings { clock: self.clock.clone(), randomness, disk: Arc::new(RealDisk) };
+        let surroundings = Surroundings {
+            clock: self.clock.clone(),
+            randomness,
+            secret: Box::new(|| B256::repeat_byte(1)),
+            disk: Arc::new(RealDisk),
+        };
         let settings = self.settings(self.folder.path(), recent);
         let node = Node::open(settings, surroundings).expect("the node opens");
         let producer = node.start_stepped().expect("the node starts").expect("it produces");

@@ -30,3 +30,21 @@ class NodeError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+
+class PreconfirmationError(ValueError):
+    """A pre-confirmation receipt does not fit: nothing is promised by it.
+
+    `field` is the part of the receipt that does not fit the others, or what the caller knows; `reason` says why;
+    `which` is the position of the receipt where several were given, else None.
+    """
+
+    def __init__(self, field: str, reason: str, which: int | None = None) -> None:
+        super().__init__(field, reason, which)
+        self.field = field
+        self.reason = reason
+        self.which = which
+
+    def __str__(self) -> str:
+        where = "" if self.which is None else f"receipt {self.which + 1}: "
+        return f"{where}{self.field}: {self.reason}"

@@ -18,6 +18,8 @@ COMMANDS = [
     ["journal"],
     ["journal", "check"],
     ["journal", "repair"],
+    ["journal", "show"],
+    ["verify-receipt"],
     ["statetest"],
     ["blocktest"],
 ]

@@ -210,6 +210,7 @@ def test_every_method_is_tried(serving: LiveNode) -> None:
         "txpool_inspect": "test_what_is_in_the_pool_has_its_form",
         **dict.fromkeys(RAW, "test_chain_shapes.py"),
         "foreseal_getLogs": "rust_core/rpc/src/tests/log_pages.rs",
+        "foreseal_preconfirmation": "tests/test_preconfirmation.py",
         "foreseal_status": "test_samples.py",
         **dict.fromkeys(("foreseal_transactionStatus", "base_transactionStatus"), "rust_core/rpc/src/tests/txpool.rs"),
     }

@@ -1,4 +1,4 @@
-"""`foreseal journal check` and `foreseal journal repair`."""
+"""`foreseal journal check`, `foreseal journal repair` and `foreseal journal show`."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from foreseal._core import journal_check, journal_repair
+from foreseal._core import journal_check, journal_repair, journal_show
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -45,6 +45,27 @@ def repair_command(datadir: Path, yes: bool) -> None:
         click.confirm("Cut the journal there?", abort=True)
     journal_repair(str(datadir), True)
     click.echo("the journal is cut")
+
+
+@journal_group.command("show")
+@click.argument("datadir", type=FOLDER)
+@click.option(
+    "--from",
+    "start",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    metavar="SEQUENCE",
+    help="First append to print.  [default: the oldest]",
+)
+def show_command(datadir: Path, start: int) -> None:
+    """Print the journal in DATADIR, one JSON object an append. Changes nothing; a node may run on it meanwhile.
+
+    Each has sequence and records: kind, block number, step index, hash, hash of the step before, hashes of the
+    transactions, and time in ms since 1970, as far as they apply. It ends with the last append that is whole by then.
+    """
+    out = sys.stdout.buffer
+    journal_show(str(datadir), lambda line: out.write(line + b"\n"), start)
+    out.flush()
 
 
 def _print(facts: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from foreseal.cli.db import db_group
 from foreseal.cli.dev import dev_command
 from foreseal.cli.exits import FAILED, INTERRUPTED, WRONG_USE
 from foreseal.cli.journal import journal_group
+from foreseal.cli.receipt import receipt_command
 from foreseal.cli.run import run_command
 from foreseal.errors import NodeError
 
@@ -34,6 +35,7 @@ for command in (
     export_command,
     db_group,
     journal_group,
+    receipt_command,
     statetest_command,
     blocktest_command,
 ):

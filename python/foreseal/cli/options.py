@@ -120,6 +120,12 @@ production_options = stacked(
         "--fee-recipient", type=HexBytes(20, exact=True), metavar="ADDRESS", help="Account that gets the tips."
     ),
     click.option("--extra-data", type=HexBytes(32), metavar="HEX", help="extraData of produced blocks."),
+    click.option(
+        "--sequencer-key",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Key that signs steps.  [default: sequencer.key in the data directory, made if absent]",
+    ),
 )
 
 store_options = stacked(

@@ -109,6 +109,8 @@ class Settings:
     extra_data: str = "0x" + b"foreseal".hex()
     produce: bool = True
     """Whether blocks are produced; otherwise the node only serves."""
+    sequencer_key: Path | None = None
+    """File with the key that signs steps; None takes the one in `datadir`, and makes it if there is none."""
     public: bool = False
     """Whether this is the public endpoint, which refuses some methods."""
     browsers: bool = False
@@ -191,6 +193,7 @@ class Settings:
                 "fee_recipient": self.fee_recipient,
                 "extra_data": self.extra_data,
                 "produce": self.produce,
+                "sequencer_key": None if self.sequencer_key is None else str(self.sequencer_key),
                 "development": self.development,
                 "queue": self.limits.calls,
                 "store": asdict(self.store),
@@ -267,6 +270,7 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     "FORESEAL_FEE_RECIPIENT": str,
     "FORESEAL_EXTRA_DATA": str,
     "FORESEAL_PRODUCE": _flag,
+    "FORESEAL_SEQUENCER_KEY": Path,
     "FORESEAL_PUBLIC": _flag,
     "FORESEAL_ADMIN": parse_address,
     "FORESEAL_HOSTS": _names,

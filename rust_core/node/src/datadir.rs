@@ -11,9 +11,10 @@ use foreseal_journal::{DirLock, Disk, RealDisk};
 use foreseal_store::{Options, Store, StoreError};
 use foreseal_types::{ChainSpec, parse_genesis};
 
-use crate::{NodeError, STEP_WINDOW, StoreSettings, start::genesis_hash};
+use crate::{KeyError, NodeError, Randomness, STEP_WINDOW, StepSigner, StoreSettings, start::genesis_hash};
 
 const GENESIS: &str = "genesis.json";
+const KEY: &str = "sequencer.key";
 
 /// What the last run left of its pool.
 pub enum SavedPool {
@@ -24,7 +25,7 @@ pub enum SavedPool {
     Bytes(Vec<u8>),
 }
 
-/// A locked data directory. Holds `LOCK`, `genesis.json`, `journal/`, `store/`, and either `running` or, after a clean stop,
+/// A locked data directory. Holds `LOCK`, `genesis.json`, `journal/`, `store/`, `sequencer.key` where steps are made, and either `running` or, after a clean stop,
 /// `pool.bin`.
 #[derive(Debug)]
 pub struct DataDir {
@@ -58,6 +59,20 @@ impl DataDir {
             ..Options::new(spec.chain_id(), genesis_hash(spec))
         };
         Store::open(self.path.join("store"), options)
+    }
+
+    /// The key that signs the steps of the chain with this id: the one in the file given, or the folder's own, which is made at
+    /// first use.
+    pub fn step_signer(
+        &self,
+        given: Option<&Path>,
+        chain_id: u64,
+        secret: &mut Randomness,
+    ) -> Result<StepSigner, KeyError> {
+        match given {
+            Some(path) => StepSigner::read(path, chain_id),
+            None => StepSigner::read_or_make(&self.path.join(KEY), chain_id, secret),
+        }
     }
 
     /// The rules of the genesis given, which must be the one stored, if there is one; it is stored at first use, once

@@ -12,7 +12,7 @@ use foreseal_state::StateError;
 use foreseal_store::StoreError;
 use foreseal_types::GenesisError;
 
-use crate::{ChainError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed};
+use crate::{ChainError, KeyError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed};
 
 /// A node that cannot be opened, started or stopped in good order.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,8 @@ pub enum NodeError {
     InUse(LockError),
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Key(#[from] KeyError),
     #[error(transparent)]
     Genesis(#[from] GenesisError),
     #[error("{} holds no chain yet: give a genesis file with --genesis", datadir.display())]

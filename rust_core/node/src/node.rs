@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Changes, Clock, ControlError, Feed, NodeError, Now, Phase, Producer, Randomness, Sequencer, Settings,
-    Status, StoreFailed, SubmitError, View, control::Control, datadir::DataDir, shared::Shared,
+    Status, StepSigner, StoreFailed, SubmitError, View, control::Control, datadir::DataDir, shared::Shared,
     writer::Writer,
 };
 
@@ -21,6 +21,8 @@ use crate::{
 pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
     pub randomness: Randomness,
+    /// Source of the key that signs steps, should there be none yet: nobody else may know or guess it.
+    pub secret: Randomness,
     pub disk: Arc<dyn Disk>,
 }
 
@@ -32,18 +34,26 @@ pub struct Node {
     datadir: Arc<DataDir>,
     control: Arc<Control>,
     store: Store,
+    signer: Option<Arc<StepSigner>>,
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Node {
-    /// Checks the settings, locks the data directory, reads the genesis and opens the store. Starts nothing.
-    pub fn open(settings: Settings, surroundings: Surroundings) -> Result<Self, NodeError> {
+    /// Checks the settings, locks the data directory, reads the genesis, opens the store, and reads or makes the key that
+    /// signs steps, if any are to be made. Starts nothing.
+    pub fn open(settings: Settings, mut surroundings: Surroundings) -> Result<Self, NodeError> {
         settings.production.check()?;
         settings.store.check()?;
         let datadir = DataDir::lock(&settings.datadir)?;
         let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
         let store = datadir.open_store(&spec, &settings.store)?;
+        let given = settings.sequencer_key.as_deref();
+        let signer = if settings.produce {
+            Some(datadir.step_signer(given, spec.chain_id(), &mut surroundings.secret)?)
+        } else {
+            None
+        };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));
         Ok(Self {
@@ -53,6 +63,7 @@ impl Node {
             datadir: Arc::new(datadir),
             control: Arc::default(),
             store,
+            signer: signer.map(Arc::new),
             surroundings: Mutex::new(Some(surroundings)),
             thread: Mutex::new(None),
         })
@@ -124,6 +135,7 @@ impl Node {
             datadir: self.datadir.clone(),
             control: self.control.clone(),
             store: self.store.clone(),
+            signer: self.signer.clone(),
         }
     }
 
@@ -228,6 +240,7 @@ impl Node {
             age: self.shared.age(),
             pool_start: self.shared.pool_start(),
             produces: self.settings.produce,
+            signer: self.signer.as_ref().map(|signer| signer.address()),
             store: self.shared.store_status(),
         }
     }

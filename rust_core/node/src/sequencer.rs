@@ -20,9 +20,9 @@ use foreseal_state::StateError;
 use foreseal_types::mutant;
 
 use crate::{
-    Chain, ChainError, ControlError, Mining, Now, Phase, Settings, Slot, StoreFailed, View, chain::Recorded,
-    control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp, start::Started,
-    store_link::StoreLink,
+    Chain, ChainError, ControlError, Mining, Now, Phase, Settings, Slot, StepSigner, StoreFailed, View,
+    chain::Recorded, control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp,
+    start::Started, store_link::StoreLink,
 };
 
 /// Why production ended.
@@ -47,6 +47,13 @@ pub enum ProductionError {
 /// Source of `mixHash` values.
 pub type Randomness = Box<dyn FnMut() -> B256 + Send>;
 
+/// What goes into blocks and steps beside transactions.
+pub(crate) struct Makes {
+    pub random: Randomness,
+    /// `None` on a node that makes no steps.
+    pub signer: Option<Arc<StepSigner>>,
+}
+
 /// The owner of chain and journal. Whoever holds its lock is the writer of the moment: the thread that ticks, or one that
 /// asked for something by [`Node::control`](crate::Node::control).
 pub struct Sequencer {
@@ -60,7 +67,7 @@ pub struct Sequencer {
     pub(crate) mining: Mining,
     /// The block whose timestamp somebody set.
     pub(crate) fixed: Option<u64>,
-    random: Randomness,
+    makes: Makes,
     pub(crate) snapshots: Snapshots,
     /// Why nothing more can be written.
     pub(crate) halted: Option<String>,
@@ -72,14 +79,14 @@ impl Sequencer {
         started: Started,
         shared: Arc<Shared>,
         settings: Settings,
-        random: Randomness,
+        makes: Makes,
     ) -> Result<Self, ProductionError> {
         let Started { chain, journal, link } = started;
         let mining = Mining::Interval { seconds: settings.production.block_time };
         let snapshots = Snapshots::default();
         let (slot, fixed, halted) = (None, None, None);
         let mut sequencer =
-            Self { chain, journal, link, slot, shared, settings, mining, fixed, random, snapshots, halted };
+            Self { chain, journal, link, slot, shared, settings, mining, fixed, makes, snapshots, halted };
         let begun = if sequencer.settings.produce { sequencer.begin() } else { Ok(()) };
         // Where production cannot begin, reads of what is durable go on.
         sequencer.publish(sequencer.view()?);
@@ -111,7 +118,7 @@ impl Sequencer {
 
     /// What a step that is made now is given.
     fn stamp(&self) -> Stamp {
-        Stamp::at(self.shared.clock.now())
+        Stamp::at(self.shared.clock.now(), self.makes.signer.clone())
     }
 
     /// A change of the chain, with nothing in it so far.
@@ -130,7 +137,7 @@ impl Sequencer {
         Opening {
             merged: true,
             timestamp,
-            mix_hash: (self.random)(),
+            mix_hash: (self.makes.random)(),
             beneficiary: production.beneficiary,
             gas_limit: production.gas_limit.unwrap_or(self.chain.spec().genesis().gas_limit),
             extra_data: production.extra_data.clone(),

@@ -129,6 +129,8 @@ pub struct Settings {
     pub produce: bool,
     pub finality: FinalityDepth,
     pub pool: foreseal_pool::PoolConfig,
+    /// File with the key that signs steps; `None` takes the one in the data directory, and makes it if there is none.
+    pub sequencer_key: Option<PathBuf>,
     /// Bytes of a journal segment.
     pub segment_bytes: u64,
     pub store: StoreSettings,
@@ -146,6 +148,7 @@ impl Settings {
             produce: true,
             finality: FinalityDepth::default(),
             pool: foreseal_pool::PoolConfig::default(),
+            sequencer_key: None,
             segment_bytes: foreseal_journal::Options::SEGMENT_BYTES,
             store: StoreSettings::default(),
             development: None,

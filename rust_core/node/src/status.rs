@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 
 use crate::{Phase, PoolStart, View};
 
@@ -15,6 +15,8 @@ pub struct Status {
     pub pool_start: PoolStart,
     /// Whether ticks are expected.
     pub produces: bool,
+    /// Whose signatures the steps carry that are made here; `None` if none are made.
+    pub signer: Option<Address>,
     /// `None` while the node starts.
     pub store: Option<StoreStatus>,
 }

@@ -6,6 +6,7 @@ use alloy_primitives::B256;
 use foreseal_pool::PendingHead;
 use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_types::{ChainSpec, mutant};
+use imbl::Vector;
 
 use crate::{Executed, Lookup, Moment, Position, STEP_WINDOW, Step, Undone, sealed::Sealed};
 
@@ -167,6 +168,19 @@ impl View {
         let found = block.block.transactions.get(position.index);
         let found = found.is_some_and(|transaction| transaction.hash() == *hash);
         Ok(found.then_some((block, position.index)))
+    }
+
+    /// The steps of a block, in order; none for genesis and imported blocks.
+    pub fn steps(&self, block: &Executed) -> Result<Vector<Arc<Step>>, StateError> {
+        // Memory forgets the steps of old blocks, the history does not.
+        match self.sealed.archive().filter(|_| block.steps.is_empty()) {
+            Some(archive) => {
+                let stored =
+                    archive.block(block.number())?.filter(|stored| stored.block.hash == block.block.hash);
+                Ok(stored.map(|stored| stored.steps.clone()).unwrap_or_default())
+            }
+            None => Ok(block.steps.clone()),
+        }
     }
 
     /// Where a step or block with this hash may be; possibly ahead of this view.

@@ -7,11 +7,11 @@ use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{
-    NodeError, Phase, PoolStart, Producer, Settings,
+    NodeError, Phase, PoolStart, Producer, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
     node::Surroundings,
-    sequencer::Sequencer,
+    sequencer::{Makes, Sequencer},
     shared::Shared,
     start::start,
 };
@@ -24,6 +24,8 @@ pub(crate) struct Writer {
     pub(crate) datadir: Arc<DataDir>,
     pub(crate) control: Arc<Control>,
     pub(crate) store: Store,
+    /// Signs the steps that are made.
+    pub(crate) signer: Option<Arc<StepSigner>>,
 }
 
 impl Writer {
@@ -42,8 +44,8 @@ impl Writer {
         let files = (self.store.clone(), surroundings.disk);
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
-        let (shared, settings) = (self.shared.clone(), self.settings.clone());
-        let sequencer = Sequencer::start(started, shared, settings, surroundings.randomness)?;
+        let makes = Makes { random: surroundings.randomness, signer: self.signer.clone() };
+        let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), makes)?;
         let sequencer = Arc::new(Mutex::new(sequencer));
         self.restore_pool()?;
         let produces = self.settings.produce;

@@ -116,6 +116,7 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     let surroundings = Surroundings {
         clock: clock.clone(),
         randomness: Box::new(|| B256::repeat_byte(1)),
+        secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(disk.clone()),
     };
     let node = Node::open(settings(datadir.path(), &wallets), surroundings).unwrap();
@@ -181,8 +182,12 @@ fn a_node_that_only_serves_is_ready_at_any_age() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let clock = Arc::<SteppedClock>::default();
     let settings = foreseal_node::Settings { produce: false, ..settings(datadir.path(), &wallets) };
-    let surroundings =
-        Surroundings { clock: clock.clone(), randomness: Box::new(|| B256::ZERO), disk: Arc::new(RealDisk) };
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        randomness: Box::new(|| B256::ZERO),
+        secret: Box::new(|| B256::repeat_byte(1)),
+        disk: Arc::new(RealDisk),
+    };
     let node = Node::open(settings, surroundings).unwrap();
     assert!(node.status().ready(node.tick_limit()).is_err(), "not before its journal is replayed");
     assert!(node.start_stepped().unwrap().is_none());

@@ -125,6 +125,7 @@ fn reads_go_on_when_the_first_block_cannot_be_opened() {
         let surroundings = Surroundings {
             clock: Arc::<SteppedClock>::default(),
             randomness: Box::new(|| B256::repeat_byte(1)),
+            secret: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(disk.clone()),
         };
         let settings = foreseal_node::Settings { produce, ..settings(datadir.path(), &wallets) };

@@ -1,17 +1,19 @@
-//! What a step is given beside its content: when it was made.
+//! What a step is given beside its content: when it was made, and who signed it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
-use std::sync::Arc;
+use std::{os::unix::fs::PermissionsExt, sync::Arc};
 
-use alloy_primitives::B256;
+use alloy_primitives::{Address, B256};
 use foreseal_journal::RealDisk;
-use foreseal_node::{Clock, Development, Sequencer, Settings, View};
+use foreseal_node::{
+    Clock, ControlError, Development, KeyError, NodeError, Sequencer, Settings, StepSigner, View,
+};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
-use foreseal_types::StepSignature;
-use support::{Bench, balance, settings, start};
+use foreseal_types::{Promise, PromiseDomain, StepSignature};
+use support::{Bench, balance, open_node, settings, start};
 
 /// Number, index, hash, time and signature of a step.
 type Given = (u64, usize, B256, u64, Option<StepSignature>);
@@ -79,4 +81,97 @@ fn a_step_that_comes_back_is_the_one_that_was_made() {
         Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
     let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
     assert_eq!(given(&bench.view()), then);
+}
+
+/// Every step of a view with the hash of the one before it is signed by `signer`; how many there are.
+fn assert_signed(view: &View, chain_id: u64, signer: Address) -> usize {
+    let domain = PromiseDomain::of(chain_id);
+    let steps = given(view);
+    let mut parent = view.sealed(0).unwrap().unwrap().block.hash;
+    for (number, index, hash, time, signature) in &steps {
+        let promise = Promise {
+            number: *number,
+            index: u64::try_from(*index).unwrap(),
+            hash: *hash,
+            previous: parent,
+            time: *time,
+        };
+        assert_eq!(promise.signer(domain, &signature.unwrap()), Some(signer), "{number} {index}");
+        parent = *hash;
+    }
+    steps.len()
+}
+
+/// With the key that the first start makes, over a restart, of which the second finds the key.
+#[test]
+fn every_step_is_signed_by_the_one_key_of_the_folder() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(3);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let signer = bench.node.status().signer.unwrap();
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    for restart in [true, true, false] {
+        for _ in 0..25 {
+            bench.node.submit(&workload.next_transaction()).unwrap();
+            bench.tick();
+        }
+        if restart {
+            let clock = bench.clock.clone();
+            drop(bench);
+            bench = Bench::open(settings(datadir.path(), &wallets), clock, Arc::new(RealDisk)).unwrap();
+        }
+    }
+    assert_eq!(bench.node.status().signer, Some(signer));
+    let chain_id = bench.node.spec().chain_id();
+    assert!(assert_signed(&bench.view(), chain_id, signer) > 75);
+    assert_eq!(
+        std::fs::read_to_string(datadir.path().join("sequencer.key")).unwrap().trim(),
+        "01".repeat(32)
+    );
+}
+
+/// What development helpers and going back make is signed like any other step.
+#[test]
+fn every_way_of_making_steps_signs_them() {
+    let (_datadir, wallets, mut bench) = start();
+    bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
+    bench.tick();
+    let act = |act: &dyn Fn(&mut Sequencer) -> Result<(), ControlError>| {
+        bench.node.control(|writer| act(writer)).unwrap();
+    };
+    act(&|writer| writer.write(&balance(5)));
+    act(&|writer| writer.mine(3, None));
+    act(&|writer| writer.set_next_timestamp(2_000_000));
+    act(&|writer| writer.reorg(&[vec![], vec![]]));
+    act(&|writer| writer.unwind(1));
+    let (chain_id, signer) = (bench.node.spec().chain_id(), bench.node.status().signer.unwrap());
+    assert!(assert_signed(&bench.view(), chain_id, signer) > 3);
+}
+
+#[test]
+fn a_key_that_is_given_signs_and_the_folder_gets_none() {
+    let (datadir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let wallets = Wallet::some(1);
+    let path = elsewhere.path().join("key");
+    std::fs::write(&path, "02".repeat(32)).unwrap();
+    let given = Settings { sequencer_key: Some(path.clone()), ..settings(datadir.path(), &wallets) };
+    let open = || Bench::open(given.clone(), Arc::default(), Arc::new(RealDisk));
+    let Err(NodeError::Key(error)) = open() else { panic!("others can read it") };
+    assert!(matches!(error, KeyError::Permissions { .. }), "{error}");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let bench = open().unwrap();
+    let signer = StepSigner::new(B256::repeat_byte(2), 1).unwrap().address();
+    assert_eq!(bench.node.status().signer, Some(signer));
+    assert_signed(&bench.view(), bench.node.spec().chain_id(), signer);
+    assert!(!datadir.path().join("sequencer.key").exists());
+}
+
+#[test]
+fn a_node_that_only_serves_makes_no_key() {
+    let datadir = tempfile::tempdir().unwrap();
+    let serving = Settings { produce: false, ..settings(datadir.path(), &Wallet::some(1)) };
+    let node = open_node(serving).unwrap();
+    assert!(node.start_stepped().unwrap().is_none());
+    assert_eq!(node.status().signer, None);
+    assert!(!datadir.path().join("sequencer.key").exists());
 }

@@ -45,8 +45,12 @@ fn a_full_store_ends_production_and_never_reads() {
     fs::remove_dir_all(datadir.path().join("store")).unwrap();
     let store = StoreSettings { map_size: 1 << 20, ..StoreSettings::default() };
     let small = Settings { store, ..development(datadir.path(), &wallets) };
-    let surroundings =
-        Surroundings { clock: clock.clone(), randomness: Box::new(|| B256::ZERO), disk: Arc::new(RealDisk) };
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        randomness: Box::new(|| B256::ZERO),
+        secret: Box::new(|| B256::repeat_byte(1)),
+        disk: Arc::new(RealDisk),
+    };
     let node = Node::open(small, surroundings).unwrap();
     let error = node.start_stepped().map(drop).unwrap_err().to_string();
     assert!(error.contains("the store cannot be written"), "{error}");

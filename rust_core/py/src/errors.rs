@@ -5,7 +5,7 @@ use std::io;
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_node::{ControlError, NodeError};
-use foreseal_rpc::RpcError;
+use foreseal_rpc::{MisfitError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,6 +17,7 @@ use crate::settings::SettingsError;
 /// The exception classes of `foreseal.errors`.
 mod classes {
     pyo3::import_exception!(foreseal.errors, NodeError);
+    pyo3::import_exception!(foreseal.errors, PreconfirmationError);
     pyo3::import_exception!(foreseal.errors, RpcError);
 }
 
@@ -56,6 +57,11 @@ impl From<AccountsError> for PyErr {
 /// The exception for an error of a method.
 pub fn rpc_error(error: RpcError) -> PyErr {
     classes::RpcError::new_err((error.code, error.message, Data(error.data)))
+}
+
+/// The exception for a receipt that does not fit; `which` of two it is.
+pub fn preconfirmation_error(error: &MisfitError, which: Option<usize>) -> PyErr {
+    classes::PreconfirmationError::new_err((error.field.name(), error.why.clone(), which))
 }
 
 /// The `data` of an error: JSON bytes or None.
@@ -102,7 +108,7 @@ fn settings_kind(error: &SettingsError) -> &'static str {
 fn node_kind(error: &NodeError) -> &'static str {
     match error {
         NodeError::InUse(error) => lock_kind(error),
-        NodeError::Settings(_) => "settings",
+        NodeError::Settings(_) | NodeError::Key(_) => "settings",
         NodeError::Genesis(_) | NodeError::NoGenesis { .. } | NodeError::OtherGenesis { .. } => "genesis",
         NodeError::Io { .. } | NodeError::Read(_) | NodeError::StoreFailed(_) => "io",
         NodeError::Journal(error) => journal_kind(error),

@@ -10,6 +10,7 @@ mod input;
 mod journal;
 mod log;
 mod node;
+mod preconfirmation;
 mod settings;
 mod stepped;
 mod store;
@@ -34,9 +35,11 @@ mod _core {
     #[pymodule_export]
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
     #[pymodule_export]
-    use crate::journal::{journal_check, journal_repair};
+    use crate::journal::{journal_check, journal_repair, journal_show};
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
+    #[pymodule_export]
+    use crate::preconfirmation::{preconfirmation_contradiction, verify_preconfirmation};
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
     #[pymodule_export]

@@ -226,6 +226,7 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let surroundings = Surroundings {
         clock: Arc::new(SystemClock::default()),
         randomness: Box::new(random),
+        secret: Box::new(random),
         disk: Arc::new(RealDisk),
     };
     let node = Arc::new(Node::open(settings.node()?, surroundings)?);

@@ -53,6 +53,8 @@ pub struct PySettings {
     extra_data: Option<Bytes>,
     #[serde(default = "yes")]
     produce: bool,
+    /// File with the key that signs steps.
+    sequencer_key: Option<PathBuf>,
     /// Whether helpers of tests may change the chain.
     #[serde(default)]
     development: bool,
@@ -174,6 +176,7 @@ impl PySettings {
             genesis,
             production: self.production()?,
             produce: self.produce,
+            sequencer_key: self.sequencer_key.clone(),
             store: self.store(),
             development: self.development.then(Development::default),
             finality: self.finality(),

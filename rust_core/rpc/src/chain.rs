@@ -89,7 +89,8 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
         .json("role", "\"sequencer\"")
         .json("lag", "0")
         .json("phase", &format!("\"{}\"", phase(&status.phase)))
-        .json("producing", if status.produces { "true" } else { "false" });
+        .json("producing", if status.produces { "true" } else { "false" })
+        .nullable_data("signer", status.signer);
     if let Phase::Failed(reason) = &status.phase {
         object.json("reason", &Value::from(reason.as_str()).to_string());
     }

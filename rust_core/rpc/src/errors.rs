@@ -11,7 +11,7 @@ use foreseal_pool::PoolError;
 use foreseal_state::StateError;
 
 use crate::{
-    DevelopmentError, SyncError,
+    DevelopmentError, SyncError, UnsignedError,
     json::{Object, write_data, write_quantity},
     params::ParamsError,
     revert,
@@ -70,6 +70,7 @@ pub enum Error {
     Sync(SyncError),
     Control(ControlError),
     Development(DevelopmentError),
+    Unsigned(UnsignedError),
     State(StateError),
     /// A method panicked; the log has the details.
     Panicked,
@@ -162,6 +163,7 @@ from! {
     ControlError => Control,
     FeedError => Feed,
     DevelopmentError => Development,
+    UnsignedError => Unsigned,
     StateError => State,
 }
 
@@ -243,6 +245,7 @@ impl From<Error> for RpcError {
                 Self::new(UNAVAILABLE, error.to_string())
             }
             Error::Sync(error) => error.into(),
+            Error::Unsigned(error) => Self::new(NOT_FOUND, error.to_string()),
             Error::Control(error) => error.into(),
             Error::Development(error @ DevelopmentError::UnknownAccount(_)) => {
                 Self::new(SERVER, error.to_string())

@@ -15,6 +15,7 @@ mod finality;
 mod json;
 mod logs;
 mod params;
+mod preconfirmation;
 mod proofs;
 mod question;
 mod raw;
@@ -37,6 +38,10 @@ pub use api::{Api, Context, Limits, Reply};
 pub use development::{Development, DevelopmentError, Key};
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, RpcError};
 pub use params::{Params, ParamsError};
+pub use preconfirmation::{
+    Contradiction, Evidence, Misfit, MisfitError, PreconfirmationReceipt, UnsignedError,
+    VerifiedPreconfirmation, contradiction,
+};
 pub use send_sync::{SyncError, Wait};
 pub use subscriptions::{Notice, Pump, Sink, Subscribed, Subscriptions};
 pub use table::{Access, Argument, Cost, Kind, Method, method, methods};

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use crate::{
     Context, Error, Reply, block_parts, blocks, calls, chain, config, development, discover, fees, filters,
-    finality, logs, params::Params, proofs, raw, send_sync, simulate, state, storage_values, submit,
-    subscriptions, traces, transaction_status, transactions, txpool,
+    finality, logs, params::Params, preconfirmation, proofs, raw, send_sync, simulate, state, storage_values,
+    submit, subscriptions, traces, transaction_status, transactions, txpool,
 };
 
 #[cfg(test)]
@@ -94,6 +94,7 @@ const FAMILIES: &[&[Method]] = &[
     filters::METHODS,
     finality::METHODS,
     logs::METHODS,
+    preconfirmation::METHODS,
     proofs::METHODS,
     raw::METHODS,
     send_sync::METHODS,

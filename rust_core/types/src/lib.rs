@@ -12,6 +12,7 @@ mod log_filter;
 mod log_search;
 mod mutant;
 mod overrides;
+mod promise;
 mod receipt;
 mod transaction;
 
@@ -28,6 +29,7 @@ pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition, LogSink};
 pub use mutant::mutant_is_on;
 pub use overrides::{Change, Override};
+pub use promise::{Promise, PromiseDomain};
 pub use receipt::Receipt;
 pub use revm_primitives::hardfork::SpecId;
 pub use transaction::{Envelope, Transaction, TransactionError, Unsigned, recover_all};

@@ -34,6 +34,7 @@ pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         produce: true,
         finality: FinalityDepth::default(),
         pool: PoolConfig::default(),
+        sequencer_key: None,
         segment_bytes: 1 << 20,
         store: StoreSettings::default(),
         development: None,
@@ -64,6 +65,7 @@ pub fn open_node(settings: Settings) -> Result<Node, NodeError> {
     let surroundings = Surroundings {
         clock: Arc::new(SystemClock::default()),
         randomness: Box::new(|| B256::ZERO),
+        secret: Box::new(|| B256::repeat_byte(1)),
         disk: Arc::new(RealDisk),
     };
     Node::open(settings, surroundings)
@@ -92,7 +94,15 @@ impl Bench {
             count += 1;
             B256::from(alloy_primitives::U256::from(count))
         });
-        let node = Node::open(settings, Surroundings { clock: clock.clone(), randomness, disk })?;
+        let node = Node::open(
+            settings,
+            Surroundings {
+                clock: clock.clone(),
+                randomness,
+                secret: Box::new(|| B256::repeat_byte(1)),
+                disk,
+            },
+        )?;
         let producer = node.start_stepped()?.expect("the settings say that blocks are produced");
         Ok(Self { node: Arc::new(node), clock, producer })
     }

@@ -120,6 +120,11 @@ const RESULTS: &[Row] = &[
     ("pooled transactions by list, sender and nonce", OBJECT, &["txpool_content", "txpool_inspect"]),
     ("pooled transactions of the sender by list and nonce", OBJECT, &["txpool_contentFrom"]),
     ("where the transaction stands", OBJECT, &["foreseal_transactionStatus", "base_transactionStatus"]),
+    (
+        "the signed step that first held the transaction, with a proof; null when no block holds it",
+        OBJECT_OR_NULL,
+        &["foreseal_preconfirmation"],
+    ),
     ("position, freshness and role of the node", OBJECT, &["foreseal_status"]),
     ("modules and their versions", OBJECT, &["rpc_modules"]),
     ("this document", OBJECT, &["rpc.discover"]),
@@ -179,6 +184,7 @@ pub fn errors(name: &str) -> Vec<(i64, &'static str)> {
         "foreseal_getFlashblocks" => vec![(-32001, "the step of the cursor is not kept")],
         "eth_getFilterLogs" => vec![(-32000, "there is no such filter"), (-32005, "limit exceeded")],
         "eth_getBlockReceipts" => vec![(-32004, "refused on the public endpoint")],
+        "foreseal_preconfirmation" => vec![(-32001, "nobody signed the step")],
         "eth_newBlockFilter" | "eth_newPendingTransactionFilter" | "txpool_content" | "txpool_inspect" => {
             vec![(-32005, "limit exceeded")]
         }

@@ -4,7 +4,7 @@ mod block;
 mod call_object;
 mod development;
 mod filter;
-mod hex;
+pub mod hex;
 mod overrides;
 mod simulation;
 mod storage;

@@ -141,7 +141,12 @@ fn open(datadir: tempfile::TempDir, wallets: Vec<Wallet>, clock: Arc<SteppedCloc
         count += 1;
         B256::left_padding_from(&count.to_be_bytes())
     });
-    let surroundings = Surroundings { clock: clock.clone(), randomness, disk: Arc::new(RealDisk) };
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        randomness,
+        secret: Box::new(|| B256::repeat_byte(1)),
+        disk: Arc::new(RealDisk),
+    };
     let node = Node::open(settings, surroundings).unwrap();
     let producer = node.start_stepped().unwrap();
     let limits = Limits { log_time: Duration::from_mins(1), ..Limits::default() };

@@ -15,6 +15,7 @@ mod log_pages;
 mod logs;
 mod overrides;
 mod pending;
+mod preconfirmation;
 mod proofs;
 mod samples;
 mod send_sync;
@@ -50,6 +51,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         produce: true,
         finality: FinalityDepth { safe: 2, finalized: 4 },
         pool: PoolConfig::default(),
+        sequencer_key: None,
         segment_bytes: 1 << 20,
         store: StoreSettings::default(),
         development: None,
@@ -126,7 +128,8 @@ impl Bench {
             count += 1;
             B256::from(U256::from(count))
         });
-        let surroundings = Surroundings { clock: clock.clone(), randomness, disk };
+        let secret = Box::new(|| B256::repeat_byte(1));
+        let surroundings = Surroundings { clock: clock.clone(), randomness, secret, disk };
         let node = Node::open(settings, surroundings).unwrap();
         Self {
             api: Api::new(Arc::new(node), limits, B256::ZERO),

@@ -1,0 +1,134 @@
+"""`foreseal verify-receipt`: pre-confirmation receipts, checked without a node."""
+
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
+
+import click
+import orjson
+
+from foreseal.cli.exits import FAILED
+from foreseal.cli.options import HexBytes
+from foreseal.errors import PreconfirmationError
+from foreseal.preconfirmation import (
+    Contradiction,
+    Evidence,
+    Preconfirmation,
+    contradiction,
+    verify_preconfirmation,
+)
+
+# A receipt has a transaction of at most 128 KiB or so and a proof: far more is something else.
+MOST = 16 << 20
+
+_SHOWN = {
+    Contradiction.TWO_STEPS: "two steps with one index of one block",
+    Contradiction.BROKEN_ORDER: "a step that does not follow the one before it",
+    Contradiction.TWO_TRANSACTIONS: "two transactions in one place of one block",
+    Contradiction.TWO_PLACES: "one transaction in two places",
+}
+
+
+@click.command("verify-receipt")
+@click.argument("first", type=click.File("rb"), metavar="FILE")
+@click.argument("second", type=click.File("rb"), required=False, metavar="[FILE]")
+@click.option("--signer", type=HexBytes(20, exact=True), metavar="ADDRESS", help="Who has to have signed.")
+@click.option("--chain-id", type=click.IntRange(0, 2**64 - 1), metavar="N", help="The chain that it has to be of.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def receipt_command(
+    first: BinaryIO, second: BinaryIO | None, signer: str | None, chain_id: int | None, as_json: bool
+) -> None:
+    """Check a pre-confirmation receipt offline: FILE, or - for stdin. Exit 1 if it does not fit.
+
+    FILE holds what foreseal_preconfirmation answers, or the whole response. With a second FILE say whether the two
+    show that their signer broke its word: exit 0 if they do, 1 if they do not.
+    """
+    receipts = [_read(file) for file in (first, second) if file is not None]
+    try:
+        promises = [
+            _verified(receipt, which if second else None, signer, chain_id) for which, receipt in enumerate(receipts)
+        ]
+        evidence = contradiction(*receipts) if second else None
+    except PreconfirmationError as error:
+        _refuse(error, as_json)
+    if second is None:
+        _show_one(promises[0], signer, as_json)
+    else:
+        _show_two(promises, evidence, as_json)
+
+
+def _verified(receipt: bytes, which: int | None, signer: str | None, chain_id: int | None) -> Preconfirmation:
+    try:
+        return verify_preconfirmation(receipt, signer, chain_id=chain_id)
+    except PreconfirmationError as error:
+        raise PreconfirmationError(error.field, error.reason, which) from None
+
+
+def _read(file: BinaryIO) -> bytes:
+    """The receipt in a file, taken out of a JSON-RPC response if that is what it holds."""
+    text = file.read(MOST + 1)
+    if len(text) > MOST:
+        raise click.UsageError(f"{file.name} has more than {MOST:,} bytes: it is no receipt")
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    if isinstance(value, dict) and "jsonrpc" in value and "result" in value:
+        return orjson.dumps(value["result"])
+    return text
+
+
+def _refuse(error: PreconfirmationError, as_json: bool) -> None:
+    if as_json:
+        found = {"valid": False, "field": error.field, "reason": error.reason, "which": error.which}
+        click.echo(orjson.dumps(found))
+    else:
+        click.echo(f"foreseal: the receipt does not fit: {error}", err=True)
+    sys.exit(FAILED)
+
+
+def _show_one(promise: Preconfirmation, signer: str | None, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps({"valid": True, "signer_checked": signer is not None, **asdict(promise)}))
+        return
+    click.echo("the receipt fits")
+    _print(promise)
+    if signer is None:
+        click.echo("whether this signer is the sequencer was not checked: name it with --signer")
+
+
+def _show_two(promises: list[Preconfirmation], evidence: Evidence | None, as_json: bool) -> None:
+    kind = None if evidence is None else evidence.contradiction
+    if as_json:
+        shown: dict[str, Any] = {"contradiction": kind, "promises": [asdict(promise) for promise in promises]}
+        click.echo(orjson.dumps(shown))
+    else:
+        for promise in promises:
+            _print(promise)
+        if evidence is None:
+            click.echo("both promises can be kept" if _comparable(promises) else "they are not of one signer and chain")
+        else:
+            click.echo(f"{evidence.signer} has broken its word: it signed {_SHOWN[evidence.contradiction]}")
+    if evidence is None:
+        sys.exit(FAILED)
+
+
+def _comparable(promises: list[Preconfirmation]) -> bool:
+    one, other = promises
+    return (one.signer, one.chain_id) == (other.signer, other.chain_id)
+
+
+def _print(promise: Preconfirmation) -> None:
+    made = datetime.fromtimestamp(promise.time / 1000, UTC).isoformat(timespec="milliseconds")
+    facts = {
+        "signer": promise.signer,
+        "chain": promise.chain_id,
+        "block": promise.number,
+        "step": f"{promise.index} {promise.hash}",
+        "previous": promise.previous,
+        "made": made,
+        "transaction": f"{promise.transaction_index} {promise.transaction_hash}",
+    }
+    for name, value in facts.items():
+        click.echo(f"  {name:<12} {value}")

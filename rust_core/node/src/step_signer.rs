@@ -1,0 +1,228 @@
+//! The key that the sequencer signs its steps with, and the file that holds it.
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use alloy_consensus::crypto::secp256k1::{recover_signer, sign_message};
+use alloy_primitives::{Address, B256, hex};
+use foreseal_types::{Promise, PromiseDomain, StepSignature, keccak};
+
+/// Permissions of the file that others than its owner have.
+const OTHERS: u32 = 0o077;
+/// Bytes of a file that are looked at: a key has 64 digits.
+const MOST: u64 = 80;
+
+/// Why there is no key to sign with. Never says what the file holds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    #[error(
+        "sequencer key {}: others than its owner have access to it (mode {mode:03o}): chmod 600 it",
+        path.display()
+    )]
+    Permissions { path: PathBuf, mode: u32 },
+    #[error("sequencer key {}: it is not a file", path.display())]
+    NotAFile { path: PathBuf },
+    #[error("sequencer key {}: it does not hold a key: 64 hex digits and nothing else", path.display())]
+    Content { path: PathBuf },
+    #[error("sequencer key {}: cannot {what} it: {why}", path.display())]
+    Io { path: PathBuf, what: &'static str, why: String },
+}
+
+impl KeyError {
+    fn io(what: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self::Io { path: path.to_owned(), what, why: error.to_string() }
+    }
+}
+
+/// A key, for the steps of one chain.
+#[derive(Clone)]
+pub struct StepSigner {
+    secret: B256,
+    address: Address,
+    domain: PromiseDomain,
+}
+
+impl fmt::Debug for StepSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepSigner").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl StepSigner {
+    /// `None` if `secret` is no key of secp256k1.
+    pub fn new(secret: B256, chain_id: u64) -> Option<Self> {
+        let probe = keccak(b"");
+        let address = recover_signer(&sign_message(secret, probe).ok()?, probe).ok()?;
+        Some(Self { secret, address, domain: PromiseDomain::of(chain_id) })
+    }
+
+    /// The key in the file at `path`, which nobody but its owner may read.
+    pub fn read(path: &Path, chain_id: u64) -> Result<Self, KeyError> {
+        let file = File::open(path).map_err(KeyError::io("open", path))?;
+        let metadata = file.metadata().map_err(KeyError::io("read", path))?;
+        if !metadata.is_file() {
+            return Err(KeyError::NotAFile { path: path.to_owned() });
+        }
+        let mode = metadata.mode() & 0o7777;
+        if mode & OTHERS != 0 {
+            return Err(KeyError::Permissions { path: path.to_owned(), mode });
+        }
+        let mut text = Vec::new();
+        file.take(MOST).read_to_end(&mut text).map_err(KeyError::io("read", path))?;
+        let digits = text.trim_ascii();
+        let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+        let mut secret = B256::ZERO;
+        let decoded = hex::decode_to_slice(digits, secret.as_mut_slice()).is_ok();
+        let key = decoded.then(|| Self::new(secret, chain_id)).flatten();
+        key.ok_or_else(|| KeyError::Content { path: path.to_owned() })
+    }
+
+    /// As [`Self::read`]; where there is no file, one is made of `secret`, durably. One that is there is never written. The
+    /// caller holds the lock of the folder.
+    pub fn read_or_make(path: &Path, chain_id: u64, secret: impl FnOnce() -> B256) -> Result<Self, KeyError> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => return Self::read(path, chain_id),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(KeyError::io("open", path)(error));
+            }
+            Err(_) => {}
+        }
+        let secret = secret();
+        let made = Self::new(secret, chain_id);
+        let made = made.ok_or_else(|| KeyError::Content { path: path.to_owned() })?;
+        write_new(path, &secret).map_err(KeyError::io("write", path))?;
+        Ok(made)
+    }
+
+    /// The address that its signatures recover to.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Signs a step: with low s, and the same way every time (RFC 6979).
+    pub fn sign(&self, promise: &Promise) -> StepSignature {
+        let signature = sign_message(self.secret, promise.digest(self.domain));
+        StepSignature::new(signature.expect("the key has signed before").as_bytes())
+    }
+}
+
+/// The whole file or none of it, for its owner alone from the beginning.
+fn write_new(path: &Path, secret: &B256) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    // What a start that broke off has left.
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    file.write_all(format!("{}\n", hex::encode(secret)).as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const CHAIN: u64 = 31337;
+
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sequencer.key");
+        (folder, path)
+    }
+
+    fn never() -> B256 {
+        panic!("there is a key")
+    }
+
+    fn put(path: &Path, text: &str, mode: u32) {
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// The first account of the words that development chains use.
+    const SECRET: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+    const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+    #[test]
+    fn a_key_is_made_once() {
+        let (folder, path) = folder();
+        let made = StepSigner::read_or_make(&path, CHAIN, || SECRET.parse().unwrap()).unwrap();
+        assert_eq!(made.address().to_string(), ADDRESS);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{SECRET}\n"));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let again = StepSigner::read_or_make(&path, CHAIN, never).unwrap();
+        assert_eq!(again.address(), made.address());
+        assert!(!format!("{made:?}").contains(&SECRET[..8]));
+    }
+
+    #[test]
+    fn what_a_start_that_broke_off_left_is_no_key() {
+        let (folder, path) = folder();
+        put(&folder.path().join("sequencer.new"), "half", 0o644);
+        StepSigner::read_or_make(&path, CHAIN, || B256::repeat_byte(1)).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_with_wider_permissions_is_refused() {
+        let (_folder, path) = folder();
+        for mode in [0o640, 0o604, 0o644, 0o601] {
+            put(&path, SECRET, mode);
+            let error = StepSigner::read_or_make(&path, CHAIN, never).unwrap_err();
+            assert_eq!(error, KeyError::Permissions { path: path.clone(), mode });
+            assert!(error.to_string().ends_with(&format!("(mode {mode:o}): chmod 600 it")), "{error}");
+        }
+        put(&path, SECRET, 0o400);
+        StepSigner::read(&path, CHAIN).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_holds_no_key_is_refused_and_stays() {
+        let (_folder, path) = folder();
+        let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+        let long = format!("{SECRET}00");
+        for text in ["", "0x", "no key", &SECRET[1..], &long, &"0".repeat(64), order] {
+            put(&path, text, 0o600);
+            let error = StepSigner::read_or_make(&path, CHAIN, never).unwrap_err();
+            assert_eq!(error, KeyError::Content { path: path.clone() }, "{text}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        put(&path, &format!(" 0x{SECRET}\r\n"), 0o600);
+        assert_eq!(StepSigner::read(&path, CHAIN).unwrap().address().to_string(), ADDRESS);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        let (folder, path) = folder();
+        let error = StepSigner::read(folder.path(), CHAIN).unwrap_err();
+        assert_eq!(error, KeyError::NotAFile { path: folder.path().to_owned() });
+        let error = StepSigner::read(&path, CHAIN).unwrap_err();
+        assert!(matches!(error, KeyError::Io { what: "open", .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_signed_recovers_to_the_key_on_its_chain_alone() {
+        let signer = StepSigner::new(SECRET.parse().unwrap(), CHAIN).unwrap();
+        let (hash, previous) = (B256::repeat_byte(1), B256::repeat_byte(2));
+        let promise = Promise { number: 7, index: 3, hash, previous, time: 1_700_000_000_123 };
+        let signature = signer.sign(&promise);
+        assert!(matches!(signature[64], 27 | 28));
+        assert_eq!(signature, signer.sign(&promise), "always the same");
+        assert_eq!(promise.signer(PromiseDomain::of(CHAIN), &signature), Some(signer.address()));
+        assert_ne!(promise.signer(PromiseDomain::of(1), &signature), Some(signer.address()));
+        let later = Promise { time: promise.time + 1, ..promise };
+        assert_ne!(later.signer(PromiseDomain::of(CHAIN), &signature), Some(signer.address()));
+    }
+}

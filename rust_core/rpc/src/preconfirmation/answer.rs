@@ -1,0 +1,65 @@
+//! The method that gives a receipt.
+
+use alloy_primitives::B256;
+use alloy_rlp::Encodable;
+use foreseal_node::{Executed, Step, View};
+use foreseal_trie::ListTrie;
+use foreseal_types::{Promise, PromiseDomain};
+
+use super::UnsignedError;
+use crate::{
+    Argument, Context, Error, Kind, Method,
+    json::{Object, write_data},
+    params::Params,
+};
+
+const HASH: Argument = Argument::required("hash", Kind::Hash);
+
+pub const METHODS: &[Method] = &[Method::threaded("foreseal_preconfirmation", &[HASH], preconfirmation)];
+
+/// The receipt of the first step that holds the transaction; `null` when no block holds it.
+fn preconfirmation(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let hash = params.required()?;
+    match context.view()?.transaction(&hash)? {
+        Some((block, place)) => receipt(context.view()?, &block, (hash, place)),
+        None => Ok(b"null".to_vec()),
+    }
+}
+
+fn receipt(view: &View, block: &Executed, (hash, place): (B256, usize)) -> Result<Vec<u8>, Error> {
+    let (number, steps) = (block.number(), view.steps(block)?);
+    let index = steps.iter().position(|step| step.transactions > place);
+    let index = index.ok_or(UnsignedError::Imported { number })?;
+    let step: &Step = &steps[index];
+    let previous = match index.checked_sub(1) {
+        Some(before) => steps[before].hash,
+        None => step.header.parent_hash,
+    };
+    let promise = Promise { number, index: index as u64, hash: step.hash, previous, time: step.time };
+    let chain_id = view.spec().chain_id();
+    let signer = step.signature.and_then(|signature| promise.signer(PromiseDomain::of(chain_id), &signature));
+    let (Some(signature), Some(signer)) = (step.signature, signer) else {
+        return Err(UnsignedError::Step { number, index: promise.index }.into());
+    };
+    let mut list = ListTrie::default();
+    list.extend(block.block.transactions.iter().take(step.transactions).map(|one| one.encoded().clone()));
+    let mut header = Vec::with_capacity(step.header.length());
+    step.header.encode(&mut header);
+    let mut out = Vec::with_capacity(4096);
+    Object::open(&mut out)
+        .quantity("chainId", chain_id)
+        .data("transactionHash", hash)
+        .quantity("transactionIndex", place as u64)
+        .data("transaction", block.block.transactions[place].encoded())
+        .quantity("blockNumber", number)
+        .quantity("flashblockIndex", promise.index)
+        .data("hash", promise.hash)
+        .data("header", header)
+        .data("previous", previous)
+        .quantity("time", promise.time)
+        .data("signature", signature)
+        .data("signer", signer)
+        .list("proof", list.prove(place), |out, node| write_data(out, &node))
+        .close();
+    Ok(out)
+}

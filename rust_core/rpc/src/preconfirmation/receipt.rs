@@ -1,0 +1,107 @@
+//! A receipt as it is handed around: the JSON that `foreseal_preconfirmation` answers.
+
+use std::borrow::Cow;
+
+use alloy_primitives::{Address, B256, Bytes};
+use foreseal_types::StepSignature;
+use serde::Deserialize;
+
+use super::{Misfit, MisfitError};
+use crate::params::hex;
+
+/// What a receipt says, before anything of it is checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreconfirmationReceipt {
+    pub chain_id: u64,
+    pub transaction_hash: B256,
+    /// Position of the transaction in its block.
+    pub transaction_index: u64,
+    /// EIP-2718 bytes, as they stand in the block.
+    pub transaction: Bytes,
+    pub number: u64,
+    /// Of the step in its block.
+    pub index: u64,
+    /// Of the step.
+    pub hash: B256,
+    /// RLP of the step's header.
+    pub header: Bytes,
+    /// Hash of the step before; the parent block's hash at index 0.
+    pub previous: B256,
+    /// When the step was made, unix time in milliseconds.
+    pub time: u64,
+    pub signature: StepSignature,
+    /// Who is said to have signed.
+    pub signer: Address,
+    /// Nodes of the transactions trie from its root towards the transaction.
+    pub proof: Vec<Bytes>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields<'a> {
+    #[serde(borrow)]
+    chain_id: Cow<'a, str>,
+    #[serde(borrow)]
+    transaction_hash: Cow<'a, str>,
+    #[serde(borrow)]
+    transaction_index: Cow<'a, str>,
+    #[serde(borrow)]
+    transaction: Cow<'a, str>,
+    #[serde(borrow)]
+    block_number: Cow<'a, str>,
+    #[serde(borrow)]
+    flashblock_index: Cow<'a, str>,
+    #[serde(borrow)]
+    hash: Cow<'a, str>,
+    #[serde(borrow)]
+    header: Cow<'a, str>,
+    #[serde(borrow)]
+    previous: Cow<'a, str>,
+    #[serde(borrow)]
+    time: Cow<'a, str>,
+    #[serde(borrow)]
+    signature: Cow<'a, str>,
+    #[serde(borrow)]
+    signer: Cow<'a, str>,
+    proof: Vec<String>,
+}
+
+impl PreconfirmationReceipt {
+    /// Reads the JSON object. Fields that a receipt does not have are passed over.
+    ///
+    /// # Errors
+    /// Names the field that is not what it should be.
+    pub fn parse(json: &[u8]) -> Result<Self, MisfitError> {
+        let malformed = |error: serde_json::Error| MisfitError::new(Misfit::Receipt, error.to_string());
+        let fields: Fields<'_> = serde_json::from_slice(json).map_err(malformed)?;
+        let nodes = fields.proof.iter().map(|node| data(Misfit::Proof, node));
+        Ok(Self {
+            chain_id: quantity(Misfit::ChainId, &fields.chain_id)?,
+            transaction_hash: fixed(Misfit::TransactionHash, &fields.transaction_hash)?,
+            transaction_index: quantity(Misfit::TransactionIndex, &fields.transaction_index)?,
+            transaction: data(Misfit::Transaction, &fields.transaction)?,
+            number: quantity(Misfit::BlockNumber, &fields.block_number)?,
+            index: quantity(Misfit::FlashblockIndex, &fields.flashblock_index)?,
+            hash: fixed(Misfit::Hash, &fields.hash)?,
+            header: data(Misfit::Header, &fields.header)?,
+            previous: fixed(Misfit::Previous, &fields.previous)?,
+            time: quantity(Misfit::Time, &fields.time)?,
+            signature: fixed(Misfit::Signature, &fields.signature)?,
+            signer: Address(fixed(Misfit::Signer, &fields.signer)?),
+            proof: nodes.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn quantity(field: Misfit, text: &str) -> Result<u64, MisfitError> {
+    let value = hex::quantity(text, 64).map_err(|reason| MisfitError::new(field, reason.to_string()))?;
+    Ok(value.to())
+}
+
+fn data(field: Misfit, text: &str) -> Result<Bytes, MisfitError> {
+    hex::data(text).map_err(|reason| MisfitError::new(field, reason.to_string()))
+}
+
+fn fixed<const N: usize>(field: Misfit, text: &str) -> Result<alloy_primitives::FixedBytes<N>, MisfitError> {
+    hex::fixed(text).map_err(|reason| MisfitError::new(field, reason.to_string()))
+}

@@ -1,0 +1,190 @@
+//! Whether a receipt is what it says, from nothing but itself.
+//!
+//! ```text
+//!   transaction --proof--> header.transactionsRoot --keccak--> hash --EIP-712--> signature --> signer
+//! ```
+
+use std::fmt;
+
+use alloy_consensus::{Header, Transaction as _};
+use alloy_primitives::{Address, B256};
+use alloy_rlp::Encodable;
+use foreseal_trie::verify_proof;
+use foreseal_types::{Promise, PromiseDomain, Transaction, keccak};
+use serde::Serialize;
+
+use super::PreconfirmationReceipt;
+
+/// The part of a receipt that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// The whole: it is no receipt.
+    Receipt,
+    ChainId,
+    TransactionHash,
+    TransactionIndex,
+    Transaction,
+    BlockNumber,
+    FlashblockIndex,
+    Hash,
+    Header,
+    Previous,
+    Time,
+    Signature,
+    Signer,
+    Proof,
+}
+
+impl Misfit {
+    /// The name of the field; `receipt` for the whole.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Receipt => "receipt",
+            Self::ChainId => "chainId",
+            Self::TransactionHash => "transactionHash",
+            Self::TransactionIndex => "transactionIndex",
+            Self::Transaction => "transaction",
+            Self::BlockNumber => "blockNumber",
+            Self::FlashblockIndex => "flashblockIndex",
+            Self::Hash => "hash",
+            Self::Header => "header",
+            Self::Previous => "previous",
+            Self::Time => "time",
+            Self::Signature => "signature",
+            Self::Signer => "signer",
+            Self::Proof => "proof",
+        }
+    }
+}
+
+/// Why a receipt promises nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MisfitError {
+    pub field: Misfit,
+    pub why: String,
+}
+
+impl MisfitError {
+    pub(super) fn new(field: Misfit, why: impl Into<String>) -> Self {
+        Self { field, why: why.into() }
+    }
+}
+
+impl fmt::Display for MisfitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field.name(), self.why)
+    }
+}
+
+impl std::error::Error for MisfitError {}
+
+/// What a receipt shows: `signer` promised that block `number` of the chain will hold the transaction at this place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct VerifiedPreconfirmation {
+    pub chain_id: u64,
+    pub number: u64,
+    /// Of the step in its block.
+    pub index: u64,
+    /// Of the step.
+    pub hash: B256,
+    /// Hash of the step before; the parent block's hash at index 0.
+    pub previous: B256,
+    /// When the step was made, unix time in milliseconds.
+    pub time: u64,
+    /// Of the block, unix time in seconds.
+    pub timestamp: u64,
+    pub transaction_hash: B256,
+    pub transaction_index: u64,
+    pub signer: Address,
+}
+
+impl PreconfirmationReceipt {
+    /// Checks everything that a receipt holds against each other, and against what the caller knows: who has to have signed,
+    /// and on which chain. A receipt that anybody made fits itself: without a signer that is trusted it shows only who signed.
+    ///
+    /// # Errors
+    /// Names the first part that does not fit.
+    pub fn verify(
+        &self,
+        signer: Option<Address>,
+        chain_id: Option<u64>,
+    ) -> Result<VerifiedPreconfirmation, MisfitError> {
+        if let Some(wanted) = chain_id.filter(|wanted| *wanted != self.chain_id) {
+            return misfit(Misfit::ChainId, format!("it is {}, not {wanted}", self.chain_id));
+        }
+        let header = self.header()?;
+        self.check_transaction(&header)?;
+        self.check_signature()?;
+        if let Some(wanted) = signer.filter(|wanted| *wanted != self.signer) {
+            return misfit(Misfit::Signer, format!("{} has signed, not {wanted}", self.signer));
+        }
+        Ok(VerifiedPreconfirmation {
+            chain_id: self.chain_id,
+            number: self.number,
+            index: self.index,
+            hash: self.hash,
+            previous: self.previous,
+            time: self.time,
+            timestamp: header.timestamp,
+            transaction_hash: self.transaction_hash,
+            transaction_index: self.transaction_index,
+            signer: self.signer,
+        })
+    }
+
+    fn header(&self) -> Result<Header, MisfitError> {
+        let hash = keccak(&self.header);
+        if hash != self.hash {
+            return misfit(Misfit::Header, format!("its hash is {hash}"));
+        }
+        let header: Header = alloy_rlp::decode_exact(&self.header)
+            .map_err(|error| MisfitError::new(Misfit::Header, format!("it is no header: {error}")))?;
+        // One encoding of it is right: what decodes and is another is a trick.
+        if alloy_rlp::encode(&header) != self.header {
+            return misfit(Misfit::Header, "it is not encoded as a header is");
+        }
+        if header.number != self.number {
+            return misfit(Misfit::BlockNumber, format!("the header is of block {}", header.number));
+        }
+        if self.index == 0 && header.parent_hash != self.previous {
+            return misfit(Misfit::Previous, format!("the first step follows block {}", header.parent_hash));
+        }
+        Ok(header)
+    }
+
+    fn check_transaction(&self, header: &Header) -> Result<(), MisfitError> {
+        let hash = keccak(&self.transaction);
+        if hash != self.transaction_hash {
+            return misfit(Misfit::Transaction, format!("its hash is {hash}"));
+        }
+        let envelope = Transaction::decode_envelope(&self.transaction)
+            .map_err(|error| MisfitError::new(Misfit::Transaction, error.to_string()))?;
+        if let Some(other) = envelope.chain_id().filter(|id| *id != self.chain_id) {
+            return misfit(Misfit::Transaction, format!("it is of chain {other}"));
+        }
+        let mut key = Vec::with_capacity(9);
+        self.transaction_index.encode(&mut key);
+        match verify_proof(header.transactions_root, &key, &self.proof) {
+            Ok(Some(found)) if found == self.transaction => Ok(()),
+            Ok(Some(_)) => misfit(Misfit::Proof, "it shows another transaction in this place"),
+            Ok(None) => misfit(Misfit::Proof, "it shows that there is no transaction in this place"),
+            Err(error) => misfit(Misfit::Proof, error.to_string()),
+        }
+    }
+
+    fn check_signature(&self) -> Result<(), MisfitError> {
+        let Self { number, index, hash, previous, time, .. } = *self;
+        let promise = Promise { number, index, hash, previous, time };
+        match promise.signer(PromiseDomain::of(self.chain_id), &self.signature) {
+            Some(signer) if signer == self.signer => Ok(()),
+            Some(other) => {
+                misfit(Misfit::Signature, format!("it is not that of {} but of {other}", self.signer))
+            }
+            None => misfit(Misfit::Signature, "it is not a valid signature"),
+        }
+    }
+}
+
+fn misfit<T>(field: Misfit, why: impl Into<String>) -> Result<T, MisfitError> {
+    Err(MisfitError::new(field, why))
+}

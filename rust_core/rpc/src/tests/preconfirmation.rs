@@ -1,0 +1,317 @@
+//! Receipts of pre-confirmations: whom they are given for, what they hold up to, and what two of them show together.
+
+use alloy_primitives::{Address, B256, Bytes};
+use foreseal_node::Settings;
+use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use serde_json::{Value, json};
+
+use super::{Bench, settings};
+use crate::{
+    Contradiction, Limits, Misfit, MisfitError, PreconfirmationReceipt, VerifiedPreconfirmation,
+    contradiction,
+};
+
+fn receipt_of(bench: &Bench, hash: B256) -> Value {
+    bench.ask("foreseal_preconfirmation", &format!("[\"{hash}\"]"))
+}
+
+fn parsed(receipt: &Value) -> PreconfirmationReceipt {
+    PreconfirmationReceipt::parse(receipt.to_string().as_bytes()).unwrap()
+}
+
+fn signer(bench: &Bench) -> Address {
+    bench.api.node().status().signer.unwrap()
+}
+
+fn transfer(bench: &Bench, nonce: u64, value: u64) -> B256 {
+    let wallet = bench.wallets[0].clone();
+    bench.submit(&wallet.transfer(nonce, wallet.address, value, Fees::default()))
+}
+
+#[test]
+fn a_receipt_is_of_the_first_step_and_stays_the_same() {
+    let mut bench = Bench::new(1);
+    let hash = transfer(&bench, 0, 1);
+    assert_eq!(receipt_of(&bench, hash), Value::Null, "only pooled");
+    bench.tick();
+    let first = receipt_of(&bench, hash);
+    let step = bench.view().pending().block.hash;
+    transfer(&bench, 1, 1);
+    bench.tick();
+    assert_ne!(bench.view().pending().block.hash, step);
+    assert_eq!(receipt_of(&bench, hash), first, "a later step holds it too");
+    bench.seal();
+    assert_eq!(receipt_of(&bench, hash), first, "sealed");
+    bench.seal();
+    assert_eq!(receipt_of(&bench, hash), first);
+
+    let shown = parsed(&first).verify(Some(signer(&bench)), Some(bench.api.node().spec().chain_id()));
+    let expected = VerifiedPreconfirmation {
+        chain_id: bench.api.node().spec().chain_id(),
+        number: 1,
+        index: 1,
+        hash: step,
+        previous: bench.view().sealed(1).unwrap().unwrap().steps[0].hash,
+        time: 1_000_000_200,
+        timestamp: bench.view().sealed(1).unwrap().unwrap().block.header.timestamp,
+        transaction_hash: hash,
+        transaction_index: 0,
+        signer: signer(&bench),
+    };
+    assert_eq!(shown, Ok(expected));
+    assert_eq!(receipt_of(&bench, B256::ZERO), Value::Null);
+    assert_eq!(bench.ask("foreseal_status", "[]")["signer"], json!(signer(&bench)));
+}
+
+#[test]
+fn a_block_from_outside_has_no_receipts_and_says_so() {
+    let mut made = Bench::new(1);
+    let hash = transfer(&made, 0, 1);
+    made.tick();
+    made.seal();
+    let mut rlp = Vec::new();
+    made.view().sealed(1).unwrap().unwrap().block.encode(&mut rlp);
+    let datadir = tempfile::tempdir().unwrap();
+    let file = datadir.path().join("chain.rlp");
+    std::fs::write(&file, rlp).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(1);
+    let settings = Settings { produce: false, ..settings(folder.path(), &wallets) };
+    let disk = std::sync::Arc::new(foreseal_journal::RealDisk);
+    foreseal_node::import_chain(&settings, disk, &file, &mut |_| true).unwrap();
+    let bench = Bench::open(folder, settings, wallets, Limits::default());
+    let error = bench.error("foreseal_preconfirmation", &format!("[\"{hash}\"]"));
+    let message = "block 1 came from outside: nobody pre-confirmed its transactions";
+    assert_eq!((error.code, error.message.as_str()), (-32001, message));
+    assert_eq!(bench.ask("foreseal_status", "[]")["signer"], Value::Null);
+}
+
+/// A chain with several transactions in a step, and the receipts of all of them.
+fn receipts() -> (Bench, Vec<PreconfirmationReceipt>) {
+    let mut bench = Bench::new(4);
+    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 7);
+    let mut hashes = Vec::new();
+    for turn in 0..12 {
+        for _ in 0..turn % 5 {
+            hashes.push(bench.submit(&workload.next_transaction()));
+        }
+        bench.tick();
+    }
+    let answers = hashes.iter().map(|hash| receipt_of(&bench, *hash)).filter(|answer| !answer.is_null());
+    let receipts = answers.map(|answer| parsed(&answer)).collect();
+    (bench, receipts)
+}
+
+/// The receipt with one bit changed in each of its parts, in every place, and what it is a change of.
+fn changes(receipt: &PreconfirmationReceipt) -> Vec<(Misfit, PreconfirmationReceipt)> {
+    let mut changed = Vec::new();
+    let mut add = |field, change: &dyn Fn(&mut PreconfirmationReceipt)| {
+        let mut other = receipt.clone();
+        change(&mut other);
+        assert_ne!(other, *receipt);
+        changed.push((field, other));
+    };
+    for bit in 0..64 {
+        add(Misfit::ChainId, &|receipt| receipt.chain_id ^= 1 << bit);
+        add(Misfit::TransactionIndex, &|receipt| receipt.transaction_index ^= 1 << bit);
+        add(Misfit::BlockNumber, &|receipt| receipt.number ^= 1 << bit);
+        add(Misfit::FlashblockIndex, &|receipt| receipt.index ^= 1 << bit);
+        add(Misfit::Time, &|receipt| receipt.time ^= 1 << bit);
+    }
+    let flipped = |bytes: &[u8], bit: usize| {
+        let mut bytes = bytes.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        Bytes::from(bytes)
+    };
+    for bit in 0..256 {
+        add(Misfit::TransactionHash, &|receipt| receipt.transaction_hash.0[bit / 8] ^= 1 << (bit % 8));
+        add(Misfit::Hash, &|receipt| receipt.hash.0[bit / 8] ^= 1 << (bit % 8));
+        add(Misfit::Previous, &|receipt| receipt.previous.0[bit / 8] ^= 1 << (bit % 8));
+    }
+    for bit in 0..65 * 8 {
+        add(Misfit::Signature, &|receipt| receipt.signature.0[bit / 8] ^= 1 << (bit % 8));
+    }
+    for bit in 0..20 * 8 {
+        add(Misfit::Signer, &|receipt| receipt.signer.0.0[bit / 8] ^= 1 << (bit % 8));
+    }
+    for bit in 0..receipt.header.len() * 8 {
+        add(Misfit::Header, &|receipt| receipt.header = flipped(&receipt.header, bit));
+    }
+    for bit in 0..receipt.transaction.len() * 8 {
+        add(Misfit::Transaction, &|receipt| receipt.transaction = flipped(&receipt.transaction, bit));
+    }
+    for node in 0..receipt.proof.len() {
+        for bit in 0..receipt.proof[node].len() * 8 {
+            add(Misfit::Proof, &|receipt| receipt.proof[node] = flipped(&receipt.proof[node], bit));
+        }
+    }
+    changed
+}
+
+#[test]
+fn a_receipt_with_one_bit_changed_is_none() {
+    let (bench, receipts) = receipts();
+    assert!(receipts.len() > 10);
+    let mut tried = 0;
+    for receipt in &receipts {
+        receipt.verify(Some(signer(&bench)), None).unwrap();
+    }
+    let longest = receipts.iter().max_by_key(|receipt| receipt.proof.len()).unwrap();
+    assert!(longest.proof.len() > 1);
+    for receipt in [&receipts[0], longest] {
+        for (field, changed) in changes(receipt) {
+            assert!(changed.verify(None, None).is_err(), "{}", field.name());
+            tried += 1;
+        }
+    }
+    assert!(tried > 10_000, "{tried}");
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let (_, receipts) = receipts();
+    let (one, other) = (&receipts[0], receipts.last().unwrap());
+    let refused = |change: &dyn Fn(&mut PreconfirmationReceipt)| {
+        let mut receipt = one.clone();
+        change(&mut receipt);
+        let MisfitError { field, why } = receipt.verify(None, None).unwrap_err();
+        format!("{}: {why}", field.name())
+    };
+    let said = [
+        (refused(&|r| r.number += 1), "blockNumber: the header is of block 1"),
+        (refused(&|r| r.proof.push(Bytes::new())), "proof: 1 nodes follow the one that decides the key"),
+        (refused(&|r| r.proof.clear()), "proof: it ends before the key is decided"),
+        (
+            refused(&|r| r.transaction_index = 99),
+            "proof: it shows that there is no transaction in this place",
+        ),
+        (
+            refused(&|r| r.signature = alloy_primitives::FixedBytes::ZERO),
+            "signature: it is not a valid signature",
+        ),
+    ];
+    for (got, wanted) in said {
+        assert_eq!(got, wanted);
+    }
+    let mixed = PreconfirmationReceipt {
+        transaction: other.transaction.clone(),
+        transaction_hash: other.transaction_hash,
+        ..one.clone()
+    };
+    assert_eq!(mixed.verify(None, None).unwrap_err().field, Misfit::Proof);
+    let error = one.verify(Some(Address::ZERO), None).unwrap_err();
+    assert_eq!(error.field, Misfit::Signer);
+    assert_eq!(one.verify(None, Some(1)).unwrap_err().field, Misfit::ChainId);
+}
+
+/// The other of the two signatures that hold for the same key would make a second receipt of one promise.
+#[test]
+fn a_signature_with_a_high_s_is_none() {
+    let (_, receipts) = receipts();
+    let mut receipt = receipts[0].clone();
+    let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+    let order = alloy_primitives::U256::from_str_radix(order, 16).unwrap();
+    let s = order - alloy_primitives::U256::from_be_slice(&receipt.signature[32..64]);
+    receipt.signature.0[32..64].copy_from_slice(&s.to_be_bytes::<32>());
+    receipt.signature.0[64] = 27 + 28 - receipt.signature.0[64];
+    let error = receipt.verify(None, None).unwrap_err();
+    assert_eq!((error.field, error.why.as_str()), (Misfit::Signature, "it is not a valid signature"));
+}
+
+#[test]
+fn what_is_no_receipt_is_refused_by_the_name_of_the_field() {
+    let (bench, _) = receipts();
+    let hash = bench.view().pending().block.transactions[0].hash();
+    let whole = receipt_of(&bench, hash);
+    let refused = |name: &str, value: Value| {
+        let mut receipt = whole.clone();
+        receipt[name] = value;
+        PreconfirmationReceipt::parse(receipt.to_string().as_bytes()).unwrap_err().to_string()
+    };
+    assert_eq!(refused("time", json!("0x01")), "time: hex number has leading zeros");
+    assert_eq!(refused("hash", json!("0x01")), "hash: expected 32 bytes, got 1");
+    assert_eq!(refused("proof", json!(["01"])), "proof: hex string without 0x prefix");
+    assert!(refused("signature", Value::Null).starts_with("receipt: invalid type: null"));
+    for text in ["", "null", "[]", "{}", "\"0x\"", "{\"chainId\":\"0x1\"}"] {
+        let error = PreconfirmationReceipt::parse(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field, Misfit::Receipt, "{text}");
+    }
+    let mut more = whole.clone();
+    more["note"] = json!({"of": "mine"});
+    assert_eq!(parsed(&more), parsed(&whole), "what is beside it does not matter");
+}
+
+fn evidence(one: &Value, other: &Value) -> Option<Contradiction> {
+    let found = contradiction(&parsed(one), &parsed(other)).unwrap();
+    let back = contradiction(&parsed(other), &parsed(one)).unwrap();
+    assert_eq!(found.map(|found| found.contradiction), back.map(|found| found.contradiction));
+    found.map(|found| found.contradiction)
+}
+
+/// A sequencer that goes back and builds something else in the same place has signed twice.
+#[test]
+fn going_back_on_a_promise_leaves_evidence() {
+    let mut bench = Bench::developing(2);
+    let base = bench.api.node().control(foreseal_node::Sequencer::snapshot).unwrap();
+    let promise = |bench: &mut Bench, values: &[u64]| -> Vec<Value> {
+        let hashes: Vec<B256> = (0..)
+            .zip(values)
+            .map(|(nonce, value)| {
+                let hash = transfer(bench, nonce, *value);
+                bench.tick();
+                hash
+            })
+            .collect();
+        hashes.into_iter().map(|hash| receipt_of(bench, hash)).collect()
+    };
+    let kept = promise(&mut bench, &[1, 2, 3]);
+    assert_eq!(evidence(&kept[0], &kept[1]), None);
+    assert_eq!(evidence(&kept[0], &kept[2]), None);
+    assert_eq!(evidence(&kept[1], &kept[1]), None);
+    assert!(bench.api.node().control(|writer| writer.revert(base)).unwrap());
+    let other = promise(&mut bench, &[7, 2, 9]);
+    assert_eq!(evidence(&kept[0], &other[0]), Some(Contradiction::TwoSteps));
+    assert_eq!(evidence(&kept[0], &other[1]), Some(Contradiction::BrokenOrder), "it follows another step");
+    assert_eq!(evidence(&kept[2], &other[2]), Some(Contradiction::TwoSteps));
+    assert_eq!(evidence(&kept[0], &other[2]), None, "neither shows where it came from");
+
+    let stranger = Bench::new(1);
+    drop(stranger);
+    let mut foreign = parsed(&kept[0]);
+    foreign.chain_id += 1;
+    let (which, error) = contradiction(&parsed(&kept[0]), &foreign).unwrap_err();
+    assert_eq!((which, error.field), (1, Misfit::Transaction));
+}
+
+/// The transaction is built again elsewhere after the chain went back; and another one stands where it stood.
+#[test]
+fn a_transaction_in_two_places_and_two_in_one_are_evidence() {
+    let mut bench = Bench::developing(2);
+    let base = bench.api.node().control(foreseal_node::Sequencer::snapshot).unwrap();
+    let first = transfer(&bench, 0, 1);
+    bench.tick();
+    let before = receipt_of(&bench, first);
+    assert!(bench.api.node().control(|writer| writer.revert(base)).unwrap());
+    bench.seal();
+    let again = transfer(&bench, 0, 1);
+    bench.tick();
+    assert_eq!(again, first);
+    assert_eq!(evidence(&before, &receipt_of(&bench, first)), Some(Contradiction::TwoPlaces));
+
+    let mut bench = Bench::developing(2);
+    let base = bench.api.node().control(foreseal_node::Sequencer::snapshot).unwrap();
+    let first = transfer(&bench, 0, 1);
+    bench.tick();
+    let before = receipt_of(&bench, first);
+    assert!(bench.api.node().control(|writer| writer.revert(base)).unwrap());
+    let third = bench.wallets[1].clone();
+    // Two steps without transactions come first, so that no index and no predecessor contradict.
+    for wei in [5, 6] {
+        let change = foreseal_types::Change::Balance(alloy_primitives::U256::from(wei));
+        let change = foreseal_types::Override { address: Address::repeat_byte(9), change };
+        bench.api.node().control(|writer| writer.write(&change)).unwrap();
+    }
+    let other = bench.submit(&third.transfer(0, third.address, 1, Fees::default()));
+    bench.tick();
+    assert_eq!(evidence(&before, &receipt_of(&bench, other)), Some(Contradiction::TwoTransactions));
+}

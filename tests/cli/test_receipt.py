@@ -1,0 +1,113 @@
+"""`foreseal verify-receipt`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from foreseal.cli.main import run
+from foreseal.testing import Chain, ChainSettings
+
+Promises = tuple[dict[str, Any], dict[str, Any], str]
+
+
+@pytest.fixture(scope="module")
+def promises() -> Iterator[Promises]:
+    """Two receipts of one place that cannot both be kept, and the address that signed them."""
+    with Chain(ChainSettings(accounts=2, automine=False)) as chain:
+        with chain.rollback():
+            first = promise(chain, 1)
+        yield first, promise(chain, 2), chain.rpc("foreseal_status")["signer"]
+
+
+def promise(chain: Chain, value: int) -> dict[str, Any]:
+    """The receipt of a transfer in a step of its own."""
+    sender, receiver = chain.accounts
+    transfer = {"from": sender.address, "to": receiver.address, "value": hex(value)}
+    sent = chain.rpc("eth_sendTransaction", transfer)
+    chain.step()
+    return dict(chain.rpc("foreseal_preconfirmation", sent))
+
+
+def written(path: Path, value: Any) -> str:
+    """A file that holds a value as JSON."""
+    path.write_bytes(orjson.dumps(value))
+    return str(path)
+
+
+def test_a_receipt_that_fits(promises: Promises, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    receipt, _, signer = promises
+    file = written(tmp_path / "receipt.json", receipt)
+    assert run(["verify-receipt", file]) == 0
+    said = capsys.readouterr().out
+    assert f"  signer       {signer}\n" in said
+    assert f"  transaction  0 {receipt['transactionHash']}\n" in said
+    assert "was not checked: name it with --signer" in said
+    assert run(["verify-receipt", file, "--signer", signer, "--chain-id", "31337", "--json"]) == 0
+    found = orjson.loads(capsys.readouterr().out)
+    assert (found["valid"], found["signer_checked"], found["signer"]) == (True, True, signer)
+    response = written(tmp_path / "response.json", {"jsonrpc": "2.0", "id": 1, "result": receipt})
+    assert run(["verify-receipt", response]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "words"),
+    [
+        ({"time": "0x1"}, [], "signature: it is not that of 0x"),
+        ({}, ["--signer", "0x" + "11" * 20], "signer: 0x"),
+        ({}, ["--chain-id", "1"], "chainId: it is 31337, not 1"),
+        ({"hash": "0x"}, [], "hash: expected 32 bytes, got 0"),
+    ],
+)
+def test_a_receipt_that_does_not_fit(
+    promises: Promises,
+    changes: dict[str, str],
+    options: list[str],
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = written(tmp_path / "receipt.json", promises[0] | changes)
+    with pytest.raises(SystemExit) as ended:
+        run(["verify-receipt", file, *options])
+    assert ended.value.code == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"foreseal: the receipt does not fit: {words}")
+    with pytest.raises(SystemExit):
+        run(["verify-receipt", file, *options, "--json"])
+    found = orjson.loads(capsys.readouterr().out)
+    assert (found["valid"], found["field"]) == (False, words.split(":")[0])
+
+
+@pytest.mark.parametrize("text", ["", "null", "no JSON", "[1]"])
+def test_what_is_no_receipt(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "receipt.json"
+    file.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        run(["verify-receipt", str(file)])
+    assert ended.value.code == 1
+    assert "the receipt does not fit: receipt: " in capsys.readouterr().err
+    assert run(["verify-receipt", str(tmp_path / "nowhere")]) == 2
+
+
+def test_two_promises_that_exclude_each_other(
+    promises: Promises, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other, signer = promises
+    files = [written(tmp_path / "one.json", one), written(tmp_path / "other.json", other)]
+    assert run(["verify-receipt", *files]) == 0
+    assert f"{signer} has broken its word: it signed two steps" in capsys.readouterr().out
+    assert run(["verify-receipt", *files, "--json"]) == 0
+    found = orjson.loads(capsys.readouterr().out)
+    assert found["contradiction"] == "two-steps"
+    assert [promise["hash"] for promise in found["promises"]] == [one["hash"], other["hash"]]
+    with pytest.raises(SystemExit) as ended:
+        run(["verify-receipt", files[0], files[0]])
+    assert ended.value.code == 1
+    assert "both promises can be kept" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(["verify-receipt", files[0], written(tmp_path / "bad.json", other | {"time": "0x1"})])
+    assert "does not fit: receipt 2: signature" in capsys.readouterr().err

@@ -1,0 +1,159 @@
+"""Receipts of pre-confirmations beside libraries that others wrote, and what the module says of them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+import rlp
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from eth_hash.auto import keccak
+from hexbytes import HexBytes
+from trie import HexaryTrie
+
+from foreseal.preconfirmation import (
+    Contradiction,
+    PreconfirmationError,
+    contradiction,
+    verify_preconfirmation,
+)
+from foreseal.testing import Chain, ChainSettings
+
+TYPES = {
+    "Flashblock": [
+        {"name": "number", "type": "uint64"},
+        {"name": "index", "type": "uint64"},
+        {"name": "hash", "type": "bytes32"},
+        {"name": "previous", "type": "bytes32"},
+        {"name": "time", "type": "uint64"},
+    ]
+}
+TRANSACTIONS_ROOT, NUMBER = 4, 8
+"""Positions in a header."""
+
+
+@pytest.fixture
+def chain() -> Iterator[Chain]:
+    with Chain(ChainSettings(accounts=3, automine=False)) as chain:
+        yield chain
+
+
+def pay(chain: Chain, value: int, sender: int = 0) -> str:
+    """Send to the second account, in no step yet; the hash."""
+    account = chain.accounts[sender]
+    transfer = {
+        "to": chain.accounts[1].address,
+        "value": value,
+        "nonce": int(chain.rpc("eth_getTransactionCount", account, "pending"), 16),
+        "gas": 21_000,
+        "maxFeePerGas": 10**10,
+        "maxPriorityFeePerGas": 1,
+        "chainId": chain.settings.chain_id,
+    }
+    return str(chain.rpc("eth_sendRawTransaction", account.signer().sign_transaction(transfer).raw_transaction))
+
+
+def promised(chain: Chain, steps: int = 4) -> list[dict[str, Any]]:
+    """Receipts of several steps, the later ones of more transactions than one."""
+    sent = []
+    for step in range(steps):
+        sent += [pay(chain, value, sender) for value in range(step + 1) for sender in (0, 2)]
+        chain.step()
+    return [chain.rpc("foreseal_preconfirmation", hash_) for hash_ in sent]
+
+
+def typed_data(receipt: dict[str, Any]) -> Any:
+    """What the sequencer signs, as eth-account wants it."""
+    domain = {"name": "Foreseal", "version": "1", "chainId": int(receipt["chainId"], 16)}
+    message = {
+        "number": int(receipt["blockNumber"], 16),
+        "index": int(receipt["flashblockIndex"], 16),
+        "hash": HexBytes(receipt["hash"]),
+        "previous": HexBytes(receipt["previous"]),
+        "time": int(receipt["time"], 16),
+    }
+    return encode_typed_data(domain, TYPES, message)
+
+
+def test_eth_account_recovers_the_signer_of_every_step(chain: Chain) -> None:
+    receipts = promised(chain)
+    signer = chain.rpc("foreseal_status")["signer"]
+    assert len({receipt["hash"] for receipt in receipts}) == 4
+    for receipt in receipts:
+        assert receipt["signer"] == signer
+        assert Account.recover_message(typed_data(receipt), signature=receipt["signature"]).lower() == signer
+
+
+def test_header_and_proof_hold_by_other_libraries(chain: Chain) -> None:
+    for receipt in promised(chain):
+        raw = bytes.fromhex(receipt["header"][2:])
+        header = rlp.decode(raw)
+        assert "0x" + keccak(raw).hex() == receipt["hash"]
+        assert int.from_bytes(header[NUMBER]) == int(receipt["blockNumber"], 16)
+        proof = [rlp.decode(bytes.fromhex(node[2:])) for node in receipt["proof"]]
+        key = rlp.encode(int(receipt["transactionIndex"], 16))
+        found = HexaryTrie.get_from_proof(header[TRANSACTIONS_ROOT], key, proof)
+        assert "0x" + found.hex() == receipt["transaction"]
+        assert "0x" + keccak(found).hex() == receipt["transactionHash"]
+
+
+def test_a_receipt_shows_what_was_promised(chain: Chain) -> None:
+    [receipt] = promised(chain, 1)[:1]
+    signer = chain.rpc("foreseal_status")["signer"]
+    shown = verify_preconfirmation(receipt, signer, chain_id=chain.settings.chain_id)
+    assert (shown.number, shown.index, shown.signer) == (1, 1, signer)
+    assert shown.transaction_hash == receipt["transactionHash"]
+    assert shown.time == chain.settings.time * 1000
+    for form in (orjson.dumps(receipt), orjson.dumps(receipt).decode(), receipt):
+        assert verify_preconfirmation(form) == shown
+    chain.mine()
+    assert chain.rpc("foreseal_preconfirmation", shown.transaction_hash) == receipt
+
+
+def test_what_does_not_fit_is_named(chain: Chain) -> None:
+    [receipt] = promised(chain, 1)[:1]
+    for changes, field in [
+        ({"time": "0x1"}, "signature"),
+        ({"signer": "0x" + "00" * 20}, "signature"),
+        ({"blockNumber": "0x7"}, "blockNumber"),
+        ({"transactionIndex": "0x7"}, "proof"),
+        ({"header": "0x"}, "header"),
+        ({"proof": None}, "receipt"),
+    ]:
+        with pytest.raises(PreconfirmationError) as error:
+            verify_preconfirmation(receipt | changes)
+        assert error.value.field == field
+        assert str(error.value) == f"{field}: {error.value.reason}"
+    with pytest.raises(PreconfirmationError, match=r"signer: 0x.* has signed, not 0x"):
+        verify_preconfirmation(receipt, "0x" + "11" * 20)
+    with pytest.raises(PreconfirmationError, match="chainId: it is 31337, not 1"):
+        verify_preconfirmation(receipt, chain_id=1)
+    for no_address in ("0x12", "11" * 20, "0x" + "1g" * 20):
+        with pytest.raises(ValueError, match="is not an address"):
+            verify_preconfirmation(receipt, no_address)
+    for no_receipt in (b"", "[]", {1: 2}, {"chainId": {1, 2}}):
+        with pytest.raises(PreconfirmationError, match=r"^receipt: "):
+            verify_preconfirmation(no_receipt)  # type: ignore[arg-type]
+
+
+def test_a_sequencer_that_signed_twice_is_shown(chain: Chain) -> None:
+    with chain.rollback():
+        kept = promised(chain, 2)
+    assert contradiction(kept[0], kept[-1]) is None
+    pay(chain, 99)
+    chain.step()
+    sent = pay(chain, 5)
+    chain.step()
+    broken = chain.rpc("foreseal_preconfirmation", sent)
+    found = contradiction(kept[-1], broken)
+    assert found is not None
+    assert found.contradiction is Contradiction.TWO_STEPS
+    assert found.signer == chain.rpc("foreseal_status")["signer"]
+    assert [promise.hash for promise in found.promises] == [kept[-1]["hash"], broken["hash"]]
+    found = contradiction(kept[0], broken)
+    assert found is not None
+    assert found.contradiction is Contradiction.BROKEN_ORDER
+    with pytest.raises(PreconfirmationError, match=r"^receipt 2: signature: ") as error:
+        contradiction(kept[0], broken | {"time": "0x0"})
+    assert error.value.which == 1
