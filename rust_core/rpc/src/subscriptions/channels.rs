@@ -13,6 +13,7 @@ use std::{
 };
 
 use foreseal_node::{Node, Place};
+use foreseal_types::mutant;
 use imbl::OrdMap;
 use parking_lot::Mutex;
 
@@ -203,7 +204,8 @@ impl Joining {
 
     /// The next step.
     pub fn advance(&mut self, subscriptions: &Subscriptions) -> Result<Progress, Error> {
-        if self.channel.is_none() {
+        let begins_first = mutant!("begin-before-listening");
+        if self.channel.is_none() && (!begins_first || self.begun.is_some()) {
             let mut channels = subscriptions.channels.lock();
             self.channel = Some(channels.enter(&subscriptions.node, &self.request.stream));
         } else if let Err(error) = self.begin(subscriptions) {

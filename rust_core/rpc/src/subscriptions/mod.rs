@@ -15,6 +15,8 @@ use channels::{Channel, Listening};
 use render::{Messages, render};
 use stream::{Request, Stream};
 
+#[cfg(test)]
+pub(crate) use channels::{Joining, Progress};
 pub use channels::{Subscribed, Subscriptions};
 pub(crate) use flashblock::write_place;
 pub use pump::{Notice, Pump, Sink};

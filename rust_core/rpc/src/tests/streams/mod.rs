@@ -3,6 +3,7 @@
 mod flashblocks;
 mod joining;
 mod pool;
+mod schedules;
 mod shapes;
 mod undone;
 

@@ -1,0 +1,397 @@
+//! Subscriptions that are made while blocks are sealed and undone: producer, pump, event loop and clients in many orders of
+//! their atomic actions. Every subscriber must see every step from its start on once and in order.
+
+use std::{collections::HashSet, path::Path, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_node::{BlockId, Development, Place, Settings};
+use foreseal_testkit::{Fees, Wallet};
+use rand::{SeedableRng, rngs::StdRng, seq::SliceRandom};
+use serde_json::{Value, json};
+
+use super::Streams;
+use crate::{
+    Limits, Notice, Subscribed,
+    subscriptions::{Joining, Progress},
+    tests::{Bench, settings},
+};
+
+/// What one actor does at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    /// A transaction enters the pool, and a step has it.
+    Step,
+    /// The block being built is sealed.
+    Seal,
+    /// The newest sealed block is undone, and with it the one being built.
+    Unwind,
+    /// The pump takes what the feed has.
+    Take,
+    /// The pump tells the channels about one entry.
+    Deliver,
+    /// The event loop hands to the clients what the pump has pushed.
+    Drain,
+    /// The client with this number reads a page.
+    Page(usize),
+    /// The client goes a step on with its subscription.
+    Join(usize),
+    /// The client unsubscribes.
+    Leave(usize),
+}
+
+/// What a client subscribes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    Feed,
+    /// The feed, from the step that was the newest at first.
+    FeedFromCursor,
+    Heads,
+}
+
+struct Client {
+    wants: Wants,
+    cursor: Value,
+    joining: Option<Joining>,
+    subscribed: Option<Subscribed>,
+    left: bool,
+    /// Everything it was told, pages included.
+    told: Vec<Value>,
+    /// How many steps and heads there had been when it was answered.
+    answered: (usize, usize),
+}
+
+/// One run of a schedule.
+struct World<'b> {
+    bench: &'b mut Bench,
+    streams: Streams,
+    /// Pushed by the pump, not yet drained.
+    pushed: Vec<Notice>,
+    clients: Vec<Client>,
+    first: u64,
+    /// The steps that there were at first.
+    begun: Vec<B256>,
+    chain: Vec<Place>,
+    sealed: Vec<B256>,
+    /// What a reader of the chain saw happen: each step as it came and as it went.
+    steps: Vec<(B256, bool)>,
+    /// Each sealed block as it came.
+    heads: Vec<B256>,
+}
+
+/// The steps from block `first` on, and the sealed blocks.
+fn chain(bench: &Bench, first: u64) -> (Vec<Place>, Vec<B256>) {
+    let view = bench.view();
+    let (mut steps, mut sealed) = (Vec::new(), Vec::new());
+    for number in first..=view.pending().number() {
+        let block = view.at(number).unwrap().unwrap();
+        let places =
+            block.steps.iter().zip(0..).map(|(step, index)| Place { number, index, hash: step.hash });
+        steps.extend(places);
+        if number < view.pending().number() {
+            sealed.push(view.resolve(BlockId::Number(number)).unwrap().block.hash);
+        }
+    }
+    (steps, sealed)
+}
+
+fn common<T: PartialEq>(one: &[T], other: &[T]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+impl<'b> World<'b> {
+    fn new(bench: &'b mut Bench, wants: &[Wants]) -> Self {
+        let streams = Streams::new(bench);
+        let first = bench.view().latest().number() - 1;
+        let (chain, sealed) = chain(bench, first);
+        let cursor = bench.ask("foreseal_getFlashblocks", "[]")["cursor"].clone();
+        let client = |wants: &Wants| Client {
+            wants: *wants,
+            cursor: cursor.clone(),
+            joining: None,
+            subscribed: None,
+            left: false,
+            told: Vec::new(),
+            answered: (0, 0),
+        };
+        let clients = wants.iter().map(client).collect();
+        let begun = chain.iter().map(|place| place.hash).collect();
+        let (steps, heads, pushed) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bench, streams, pushed, clients, first, begun, chain, sealed, steps, heads }
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Step => {
+                let wallet = self.bench.wallets[0].clone();
+                let nonce = self.bench.api.node().pool().next_nonce(&wallet.address, self.nonce(&wallet));
+                self.bench.submit(&wallet.transfer(nonce, wallet.address, 1, Fees::default()));
+                self.tick(Duration::from_millis(1));
+            }
+            Act::Seal => self.tick(Duration::from_secs(2)),
+            Act::Unwind => {
+                let number = self.bench.view().latest().number() - 1;
+                self.bench.api.node().control(|writer| writer.unwind(number)).unwrap();
+                self.look();
+            }
+            Act::Take => drop(self.streams.pump.take(Duration::ZERO)),
+            Act::Deliver => {
+                let pushed = &mut self.pushed;
+                self.streams.pump.deliver(&mut |notice| pushed.push(notice));
+            }
+            Act::Drain => self.drain(),
+            Act::Page(client) => self.page(client),
+            Act::Join(client) => self.join(client),
+            Act::Leave(client) => self.leave(client),
+        }
+    }
+
+    fn nonce(&self, wallet: &Wallet) -> u64 {
+        let params = json!([wallet.address, "pending"]).to_string();
+        let nonce = self.bench.ask("eth_getTransactionCount", &params);
+        u64::from_str_radix(&nonce.as_str().unwrap()[2..], 16).unwrap()
+    }
+
+    fn tick(&mut self, by: Duration) {
+        self.bench.clock.advance(by);
+        let now = foreseal_node::Clock::now(&*self.bench.clock);
+        self.bench.producer.as_mut().unwrap().tick(now, &mut || true).unwrap();
+        self.look();
+    }
+
+    /// Notes what happened to the chain.
+    fn look(&mut self) {
+        let (chain, sealed) = chain(self.bench, self.first);
+        let kept = common(&self.chain, &chain);
+        self.steps.extend(self.chain[kept..].iter().rev().map(|gone| (gone.hash, true)));
+        self.steps.extend(chain[kept..].iter().map(|new| (new.hash, false)));
+        self.heads.extend(&sealed[common(&self.sealed, &sealed)..]);
+        (self.chain, self.sealed) = (chain, sealed);
+    }
+
+    fn drain(&mut self) {
+        for notice in self.pushed.drain(..) {
+            for client in &mut self.clients {
+                let Some(subscribed) = &client.subscribed else { continue };
+                if client.left || subscribed.channel != notice.channel || notice.sequence < subscribed.start {
+                    continue;
+                }
+                let messages = notice.messages.as_ref().expect("nothing is lost");
+                client.told.extend(messages.iter().map(|text| serde_json::from_str::<Value>(text).unwrap()));
+            }
+        }
+    }
+
+    fn page(&mut self, client: usize) {
+        let client = &mut self.clients[client];
+        if client.wants != Wants::FeedFromCursor || client.subscribed.is_some() {
+            return;
+        }
+        let mut page = self.bench.ask("foreseal_getFlashblocks", &json!([client.cursor, "0x2"]).to_string());
+        client.told.extend(page["flashblocks"].as_array().unwrap().clone());
+        client.cursor = page["cursor"].take();
+    }
+
+    fn join(&mut self, client: usize) {
+        let client = &mut self.clients[client];
+        if client.subscribed.is_some() {
+            return;
+        }
+        let params = match client.wants {
+            Wants::Feed => json!(["foreseal_feed"]),
+            Wants::FeedFromCursor => json!(["foreseal_feed", client.cursor]),
+            Wants::Heads => json!(["newHeads"]),
+        };
+        let subscriptions = &self.streams.subscriptions;
+        let joining = client
+            .joining
+            .get_or_insert_with(|| Joining::new(subscriptions.read(params.to_string().as_bytes()).unwrap()));
+        match joining.advance(subscriptions).unwrap() {
+            Progress::Underway => {}
+            Progress::Behind => client.joining = None,
+            Progress::Made(subscribed) => {
+                client.answered = (self.steps.len(), self.heads.len());
+                client.subscribed = Some(subscribed);
+            }
+        }
+    }
+
+    fn leave(&mut self, client: usize) {
+        let client = &mut self.clients[client];
+        if let Some(subscribed) = client.subscribed.as_ref().filter(|_| !client.left) {
+            self.streams.subscriptions.unsubscribe(subscribed.channel);
+            client.left = true;
+        }
+    }
+
+    /// Lets everybody come to an end, with another block after all have joined.
+    fn finish(&mut self) {
+        while let Some(client) = self.clients.iter().position(|client| client.subscribed.is_none()) {
+            self.page(client);
+            self.join(client);
+            self.join(client);
+        }
+        self.act(Act::Step);
+        self.act(Act::Seal);
+        while self.streams.pump.take(Duration::ZERO) {
+            self.act(Act::Deliver);
+        }
+        self.drain();
+    }
+
+    fn check(&self) {
+        for client in &self.clients {
+            match client.wants {
+                Wants::Heads => {
+                    let told: Vec<B256> = client.told.iter().map(|head| hash(head, "hash")).collect();
+                    let expected = &self.heads[client.answered.1..];
+                    assert!(is_told(&told, expected, client.left), "{told:?} of {expected:?}");
+                }
+                Wants::Feed => {
+                    let expected = &self.steps[client.answered.0..];
+                    let told = steps(&client.told);
+                    assert!(is_told(&told, expected, client.left), "{told:?} of {expected:?}");
+                }
+                Wants::FeedFromCursor => self.check_reader(client),
+            }
+        }
+    }
+
+    /// What it holds in the end is the chain, and each step that it was told of fitted what it held.
+    fn check_reader(&self, client: &Client) {
+        let mut held = self.begun.clone();
+        for message in client.told.iter().filter(|message| message["heartbeat"].is_null()) {
+            let (step, parent) = (hash(message, "hash"), hash(message, "parent"));
+            if message["removed"] == json!(true) {
+                assert_eq!(held.pop(), Some(step), "what is undone was the newest");
+            }
+            assert_eq!(held.last(), Some(&parent), "no step is left out and none comes twice");
+            if message["removed"] == json!(false) {
+                held.push(step);
+            }
+        }
+        let newest: Vec<B256> = self.chain.iter().map(|place| place.hash).collect();
+        assert_eq!(held, newest, "it holds the chain");
+    }
+}
+
+fn hash(message: &Value, field: &str) -> B256 {
+    message[field].as_str().unwrap().parse().unwrap()
+}
+
+/// Steps, each with whether it was undone.
+fn steps(messages: &[Value]) -> Vec<(B256, bool)> {
+    let steps = messages.iter().filter(|message| message["heartbeat"].is_null());
+    steps.map(|message| (hash(message, "hash"), message["removed"] == json!(true))).collect()
+}
+
+/// Whoever left was told the beginning.
+fn is_told<T: PartialEq>(told: &[T], expected: &[T], left: bool) -> bool {
+    if left { expected.starts_with(told) } else { told == expected }
+}
+
+/// Actors with what each does in order, and the clients among them.
+struct Scenario {
+    scripts: Vec<Vec<Act>>,
+    clients: Vec<Wants>,
+}
+
+impl Scenario {
+    /// Runs one order, given as the actor of each action.
+    fn run(&self, bench: &mut Bench, schedule: &[usize]) {
+        let mut world = World::new(bench, &self.clients);
+        let mut next = vec![0; self.scripts.len()];
+        for actor in schedule {
+            world.act(self.scripts[*actor][next[*actor]]);
+            next[*actor] += 1;
+        }
+        world.finish();
+        world.check();
+    }
+
+    /// Runs every order, depth first. How many there were.
+    fn run_all(&self, bench: &mut Bench, schedule: &mut Vec<usize>, left: &mut [usize]) -> usize {
+        if left.iter().all(|left| *left == 0) {
+            self.run(bench, schedule);
+            return 1;
+        }
+        let mut count = 0;
+        for actor in 0..left.len() {
+            if left[actor] > 0 {
+                left[actor] -= 1;
+                schedule.push(actor);
+                count += self.run_all(bench, schedule, left);
+                schedule.pop();
+                left[actor] += 1;
+            }
+        }
+        count
+    }
+
+    fn every_order(&self, bench: &mut Bench) -> usize {
+        let mut left: Vec<usize> = self.scripts.iter().map(Vec::len).collect();
+        self.run_all(bench, &mut Vec::new(), &mut left)
+    }
+
+    /// Runs `count` different orders, drawn at random.
+    fn some_orders(&self, bench: &mut Bench, count: usize, seed: u64) -> usize {
+        let mut random = StdRng::seed_from_u64(seed);
+        let actors = self.scripts.iter().enumerate();
+        let mut schedule: Vec<usize> =
+            actors.flat_map(|(actor, script)| std::iter::repeat_n(actor, script.len())).collect();
+        let mut run = HashSet::new();
+        while run.len() < count {
+            schedule.shuffle(&mut random);
+            if run.insert(schedule.clone()) {
+                self.run(bench, &schedule);
+            }
+        }
+        run.len()
+    }
+}
+
+/// A development node with some blocks, in memory where the system has a file system for that: it syncs every step.
+fn bench() -> Bench {
+    let memory = Path::new("/dev/shm");
+    let datadir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let wallets = Wallet::some(1);
+    let settings =
+        Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
+    let mut bench = Bench::open(datadir, settings, wallets, Limits::default());
+    for _ in 0..3 {
+        bench.seal();
+    }
+    bench
+}
+
+#[test]
+fn whoever_joins_from_a_cursor_in_whatever_order_misses_nothing_and_gets_nothing_twice() {
+    use Act::{Deliver, Join, Page, Seal, Step, Take, Unwind};
+    let scenario = Scenario {
+        scripts: vec![
+            vec![Step, Seal, Unwind],
+            vec![Take, Deliver, Take, Deliver, Deliver],
+            vec![Page(0), Join(0), Join(0)],
+        ],
+        clients: vec![Wants::FeedFromCursor],
+    };
+    let count = scenario.every_order(&mut bench());
+    println!("every order of 11 actions: {count} distinct schedules");
+    assert_eq!(count, 9_240);
+}
+
+#[test]
+fn clients_that_come_and_go_in_many_orders_see_what_happens_between() {
+    use Act::{Deliver, Drain, Join, Leave, Page, Seal, Step, Take, Unwind};
+    let scenario = Scenario {
+        scripts: vec![
+            vec![Step, Seal, Step, Unwind, Step, Seal],
+            vec![Take, Deliver, Deliver, Take, Deliver, Deliver, Take, Deliver],
+            vec![Join(0), Join(0), Drain, Join(1), Join(1), Drain, Leave(0), Drain],
+            vec![Join(2), Join(2), Drain, Page(3), Join(3), Join(3)],
+        ],
+        clients: vec![Wants::Feed, Wants::Feed, Wants::Heads, Wants::FeedFromCursor],
+    };
+    let count = scenario.some_orders(&mut bench(), 1_500, 1);
+    println!("28 actions of producer, pump and clients: {count} distinct schedules");
+    assert_eq!(count, 1_500);
+}
