@@ -1,0 +1,268 @@
+"""A node under load and three readers of its feed, over cuts of connections, kills and reorganisations."""
+
+import asyncio
+import contextlib
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from durability.clients import GONE
+from durability.wallet import Wallet
+from foreseal.client import Backoff, Options, Place
+from live import DEV_ACCOUNTS, LiveNode, Rpc, RpcFailure
+from live.contracts import contract
+from live.process import foreseal_command
+from streams.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal
+from streams.load import transfer_call
+from streams.proxy import CuttingProxy
+from streams.reader import Reader
+
+READERS = 3
+PRODUCTION = ("--block-time", "1s", "--step", "20ms")
+# Of a reader: steps are 20 ms apart, so that a second without any message is a dead connection.
+OPTIONS = Options(timeout=10.0, silence=1.0, backoff=Backoff(0.01, 0.5), attempts=1000)
+# Bytes that pass a reader's connection before it is cut, on average.
+CUT_AFTER = 1_500_000
+# Seconds that a node lives, at least and at most, and between two reorganisations.
+LIFE = (2.0, 12.0)
+REORGANISED = (0.1, 0.7)
+DEEPEST = 4
+# Seconds for the readers to reach the end, once nothing happens any more.
+END = 60.0
+SUPPLY = 10**15
+
+
+@dataclass
+class Summary:
+    """What a campaign did and found."""
+
+    seed: int
+    reorganised: bool
+    events: int = 0
+    """Steps, transactions and logs that the readers were told, all readers together."""
+    steps: int = 0
+    undone: int = 0
+    transactions: int = 0
+    logs: int = 0
+    sent: int = 0
+    blocks: int = 0
+    kills: int = 0
+    cuts: int = 0
+    connections: int = 0
+    lags: int = 0
+    reopened: int = 0
+    """How often a reader began anew with its saved cursor alone."""
+    reorganisations: Counter[str] = field(default_factory=Counter)
+    seconds: int = 0
+    journalled: int = 0
+    """Steps of the journal that each reader's were compared with."""
+    faults: int = 0
+
+    def __str__(self) -> str:
+        reorganised = sum(self.reorganisations.values())
+        return (
+            f"{self.events} events over {READERS} connections (seed {self.seed}): {self.steps} steps, "
+            f"{self.transactions} transactions, {self.logs} logs, {self.undone} steps undone; {self.blocks} blocks, "
+            f"{self.seconds} s; {self.kills} kills of the node, {self.cuts} cuts at random bytes, {self.reopened} "
+            f"readers begun anew from their cursor, {reorganised} reorganisations; {self.connections} connections, "
+            f"{self.lags} lags; each reader compared with {self.journalled} steps of the journal and with the blocks "
+            f"by RPC: {self.faults} faults"
+        )
+
+
+class Campaign:
+    """One data directory, its node and its readers."""
+
+    def __init__(self, datadir: Path, seed: int, *, reorganise: bool = False) -> None:
+        self.summary = Summary(seed, reorganise)
+        self.faults: list[str] = []
+        self._rng = random.Random(seed)
+        self._datadir = datadir
+        self._command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
+        self._node: LiveNode
+        self._readers: list[Reader] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._proxies: list[CuttingProxy] = []
+
+    def run(self, events: int) -> Summary:
+        """Until the readers have been told so many events; then compare."""
+        begun = time.monotonic()
+        self._node = LiveNode(self._command)
+        try:
+            asyncio.run(self._run(events))
+        finally:
+            if self._node.process.poll() is None:
+                self._node.kill()
+        summary = self.summary
+        summary.seconds, summary.faults = round(time.monotonic() - begun), len(self.faults)
+        return summary
+
+    async def _run(self, events: int) -> None:
+        begin, token = await asyncio.to_thread(self._prepare)
+        # One more without cuts, so that the load finds the node again after a kill.
+        for mean in [CUT_AFTER] * READERS + [None]:
+            proxy = CuttingProxy(_port(self._node), random.Random(self._rng.getrandbits(32)), mean)
+            await proxy.start()
+            self._proxies.append(proxy)
+        *cutting, steady = self._proxies
+        for index, proxy in enumerate(cutting):
+            rng = random.Random(self._rng.getrandbits(32))
+            self._readers.append(Reader(f"reader {index}", f"ws://127.0.0.1:{proxy.port}", begin, rng, OPTIONS))
+        self._tasks = [asyncio.create_task(reader.run()) for reader in self._readers]
+        load = await _start_load(f"http://127.0.0.1:{steady.port}", token, self._rng.getrandbits(32))
+        try:
+            await self._disturb(events)
+        finally:
+            load.send_signal(signal.SIGTERM)
+            printed, _ = await load.communicate()
+        self.summary.sent = int(printed)
+        await self._settle()
+        for proxy in self._proxies:
+            await proxy.stop()
+        await asyncio.to_thread(self._compare, begin)
+        self._count()
+
+    def _prepare(self) -> tuple[Place, str]:
+        """A token whose supply is shared out, and the place behind which the readers begin."""
+        rpc, owner = self._node.rpc, Wallet(DEV_ACCOUNTS[0])
+        created = owner.sign(0, b"", _creation(), gas=2_000_000)
+        rpc("eth_sendRawTransaction", created.raw)
+        token = _receipt(rpc, created.hash)["contractAddress"]
+        for nonce, account in enumerate(DEV_ACCOUNTS[1:], 1):
+            data = transfer_call(account.address.lower(), SUPPLY // 100)
+            last = owner.sign(nonce, bytes.fromhex(token[2:]), data)
+            rpc("eth_sendRawTransaction", last.raw)
+        _receipt(rpc, last.hash)
+        return Place.read(rpc("foreseal_getFlashblocks", None)["cursor"]), token
+
+    async def _disturb(self, events: int) -> None:
+        """Kills the node at random moments, and replaces its newest blocks, until enough was told."""
+        over = asyncio.Event()
+        tasks = [asyncio.create_task(self._again(LIFE, over, self._kill))]
+        if self.summary.reorganised:
+            tasks.append(asyncio.create_task(self._again(REORGANISED, over, self._reorganise)))
+        try:
+            while sum(reader.events for reader in self._readers) < events:
+                done, _ = await asyncio.wait([*self._tasks, *tasks], timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    # Only errors end them.
+                    task.result()
+        finally:
+            # None is broken off in the middle: the node is there at the end.
+            over.set()
+            await asyncio.gather(*tasks)
+
+    async def _again(
+        self, seconds: tuple[float, float], over: asyncio.Event, work: Callable[[], Awaitable[None]]
+    ) -> None:
+        while not over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), self._rng.uniform(*seconds))
+                return
+            await work()
+
+    async def _kill(self) -> None:
+        self.summary.kills += 1
+        await asyncio.to_thread(self._node.kill)
+        self._node = await asyncio.to_thread(LiveNode, self._command)
+        for proxy in self._proxies:
+            proxy.target = _port(self._node)
+
+    async def _reorganise(self) -> None:
+        """One of the ways in which a development chain goes back."""
+        kind = self._rng.choice(("anvil_reorg", "anvil_rollback", "evm_revert"))
+        depth = self._rng.randint(1, DEEPEST)
+        try:
+            await asyncio.to_thread(self._go_back, kind, depth)
+            self.summary.reorganisations[kind] += 1
+        except (*GONE, RpcFailure):
+            # The node was killed meanwhile, or the chain is not so long.
+            self.summary.reorganisations["refused"] += 1
+
+    def _go_back(self, kind: str, depth: int) -> None:
+        rpc = Rpc(self._node.url)
+        if kind == "evm_revert":
+            snapshot = rpc("evm_snapshot")
+            time.sleep(0.05 * depth)
+            rpc("evm_revert", snapshot)
+        elif kind == "anvil_reorg":
+            rpc("anvil_reorg", depth, [])
+        else:
+            rpc("anvil_rollback", depth)
+        rpc.close()
+
+    async def _settle(self) -> None:
+        """Wait until the node is at rest and every reader has reached it."""
+        for proxy in self._proxies:
+            proxy.mean = None
+        end = time.monotonic() + END
+        while time.monotonic() < end:
+            status = await asyncio.to_thread(self._node.rpc, "foreseal_status")
+            reached = {reader.place.hash for reader in self._readers}
+            if status["pool"]["pooled"] == 0 and reached == {status["hash"]}:
+                break
+            await asyncio.sleep(0.01)
+        else:
+            self.faults += [f"{reader.name} ended at {reader.place}" for reader in self._readers]
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _compare(self, begin: Place) -> None:
+        ends = {reader.place for reader in self._readers}
+        last = max(place.block for place in ends)
+        blocks = Blocks(self._node.rpc, begin.block + 1, last - 1)
+        self.summary.blocks = last - begin.block
+        code = self._node.stop()
+        if code != 0:
+            self.faults.append(f"the node ended with {code}")
+        for reader in self._readers:
+            journal = chain_in(self._datadir, begin, reader.place)
+            self.summary.journalled = len(journal)
+            self.faults += reader.faults
+            self.faults += compare_with_journal(reader.name, reader.chain, journal)
+            self.faults += compare_with_blocks(reader.name, reader.chain, blocks)
+        if len(ends) > 1:
+            self.faults.append(f"the readers ended at {ends}")
+
+    def _count(self) -> None:
+        summary = self.summary
+        for reader in self._readers:
+            summary.events += reader.events
+            summary.steps += reader.added
+            summary.undone += reader.removed
+            summary.transactions += reader.transactions
+            summary.logs += reader.logs
+            summary.connections += reader.connections
+            summary.lags += reader.lags
+            summary.reopened += reader.reopened
+        summary.cuts = sum(proxy.cuts for proxy in self._proxies)
+
+
+async def _start_load(url: str, token: str, seed: int) -> asyncio.subprocess.Process:
+    command = [sys.executable, "-m", "streams.load", url, token, str(seed)]
+    folder = Path(__file__).parents[1]
+    return await asyncio.create_subprocess_exec(*command, cwd=folder, stdout=subprocess.PIPE)
+
+
+def _port(node: LiveNode) -> int:
+    return int(node.url.rpartition(":")[2])
+
+
+def _creation() -> bytes:
+    return bytes.fromhex(contract("Token").bytecode.removeprefix("0x")) + SUPPLY.to_bytes(32, "big")
+
+
+def _receipt(rpc: Rpc, hash: str) -> dict[str, Any]:
+    """Waits for it."""
+    while (receipt := rpc("eth_getTransactionReceipt", hash)) is None:
+        time.sleep(0.01)
+    assert receipt["status"] == "0x1"
+    return dict(receipt)

@@ -1,0 +1,97 @@
+"""The oracle: what the journal holds, and what the node answers call by call, without feed and client library."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from foreseal.client import Place
+from live import Rpc
+from live.process import foreseal_command
+from streams.reader import Told, digest
+
+_BLOCKS_AT_ONCE = 20
+
+
+class Journalled(NamedTuple):
+    """A step as the journal has it."""
+
+    place: Place
+    previous: str
+    transactions: tuple[str, ...]
+
+
+def steps_in(datadir: Path) -> Iterator[Journalled]:
+    """All steps in the journal of a data directory, in the order in which they were written, undone ones as well."""
+    command = [foreseal_command(), "journal", "show", str(datadir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as shown:
+        assert shown.stdout is not None
+        for line in shown.stdout:
+            for record in orjson.loads(line)["records"]:
+                if record["kind"] in ("step", "override"):
+                    place = Place(record["number"], record["index"], record["hash"])
+                    yield Journalled(place, record["previous"], tuple(record["transactions"]))
+    assert shown.returncode == 0
+
+
+def chain_in(datadir: Path, begin: Place, end: Place) -> list[Journalled]:
+    """The steps that lead from `begin` (left out) to `end`, found by their hashes."""
+    by_hash = {step.place.hash: step for step in steps_in(datadir)}
+    found = []
+    step = by_hash[end.hash]
+    while step.place.hash != begin.hash:
+        found.append(step)
+        step = by_hash[step.previous]
+    return found[::-1]
+
+
+def compare_with_journal(name: str, chain: list[Told], journal: list[Journalled]) -> list[str]:
+    """Where the steps that a reader holds are not those of the journal."""
+    faults = []
+    if len(chain) != len(journal):
+        faults.append(f"{name}: {len(chain)} steps, the journal has {len(journal)}")
+    for told, written in zip(chain, journal, strict=False):
+        if Journalled(told.place, told.parent, tuple(hash for hash, _ in told.transactions)) != written:
+            faults.append(f"{name}: {told.place} is not {written.place} of the journal")
+            break
+    return faults
+
+
+class Blocks:
+    """Transactions of sealed blocks and digests of their logs, by RPC."""
+
+    def __init__(self, rpc: Rpc, first: int, last: int) -> None:
+        self.transactions: dict[int, list[tuple[str, bytes]]] = {}
+        self.hashes: dict[int, str] = {}
+        for begin in range(first, last + 1, _BLOCKS_AT_ONCE):
+            numbers = range(begin, min(begin + _BLOCKS_AT_ONCE, last + 1))
+            blocks = rpc.batch(*(("eth_getBlockByNumber", hex(each), False) for each in numbers))
+            receipts = rpc.batch(*(("eth_getBlockReceipts", hex(each)) for each in numbers))
+            for number, block, of_block in zip(numbers, blocks, receipts, strict=True):
+                assert int(block["number"], 16) == number
+                self.hashes[number] = block["hash"]
+                self.transactions[number] = [(each["transactionHash"], digest(_logs(each))) for each in of_block]
+
+
+def _logs(receipt: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(int(log["logIndex"], 16), log["address"], log["topics"], log["data"]) for log in receipt["logs"]]
+
+
+def compare_with_blocks(name: str, chain: list[Told], blocks: Blocks) -> list[str]:
+    """Where what a reader holds of the blocks that it saw as a whole is not what the node answers."""
+    found: dict[int, list[tuple[str, bytes]]] = {}
+    last: dict[int, str] = {}
+    for step in chain:
+        # What the reader saw of a block from its first step on.
+        if step.place.index == 0:
+            found[step.place.block] = []
+        if step.place.block in found:
+            found[step.place.block] += step.transactions
+            last[step.place.block] = step.place.hash
+    return [
+        f"{name}: block {number} is not what the node answers"
+        for number, expected in blocks.transactions.items()
+        if found.get(number) != expected or last[number] != blocks.hashes[number]
+    ]

@@ -1,0 +1,77 @@
+"""Keeps a node busy with token transfers: `python -m streams.load URL TOKEN SEED`, until SIGTERM."""
+
+import random
+import signal
+import sys
+import time
+from typing import Any
+
+from durability.wallet import Wallet
+from foreseal.client import Client, ClientError, Options, RpcError, calls
+from live import DEV_ACCOUNTS
+
+# Transactions of one request, and how many may wait in the pool before the next.
+BATCH = 50
+WAITING = 400
+
+
+def transfer_call(to: str, amount: int) -> bytes:
+    """Call data of a token's `transfer`."""
+    return bytes.fromhex("a9059cbb" + to[2:].rjust(64, "0") + f"{amount:064x}")
+
+
+class Load:
+    """Sends from every development account in turn."""
+
+    def __init__(self, url: str, token: str, seed: int) -> None:
+        self.sent = 0
+        self.stopped = False
+        self._token = bytes.fromhex(token[2:])
+        self._rng = random.Random(seed)
+        self._wallets = [Wallet(account) for account in DEV_ACCOUNTS]
+        self._nonces: dict[str, int] = {}
+        self._client = Client(url, Options(timeout=5.0, attempts=1))
+
+    def run(self) -> None:
+        """Send until stopped. A node that is not there is waited for."""
+        while not self.stopped:
+            try:
+                self._round()
+            except (ClientError, RpcError):
+                # What was in the pool may be gone: every account is looked up again.
+                self._nonces.clear()
+                time.sleep(0.05)
+        self._client.close()
+
+    def _round(self) -> None:
+        if self._client.status().pool.pooled > WAITING:
+            time.sleep(0.002)
+            return
+        wallet = self._rng.choice(self._wallets)
+        if wallet.address not in self._nonces:
+            self._nonces[wallet.address] = self._client.get_transaction_count(wallet.address, "pending")
+        first = self._nonces[wallet.address]
+        raw = [self._signed(wallet, first + more) for more in range(self._rng.randint(1, BATCH))]
+        self._client.batch([calls.send_raw_transaction(each) for each in raw])
+        self._nonces[wallet.address] = first + len(raw)
+        self.sent += len(raw)
+
+    def _signed(self, wallet: Wallet, nonce: int) -> str:
+        to = self._rng.choice(self._wallets).address.lower()
+        return wallet.sign(nonce, self._token, transfer_call(to, self._rng.randrange(3))).raw
+
+
+def main() -> None:
+    """Run it; prints how many transactions it sent."""
+    load = Load(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+
+    def stop(*_: Any) -> None:
+        load.stopped = True
+
+    signal.signal(signal.SIGTERM, stop)
+    load.run()
+    print(load.sent)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Readers of the feed miss nothing and get nothing twice, whatever is killed. `make streams` runs the long form."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from streams.campaign import Campaign
+
+EVENTS = int(os.environ.get("FORESEAL_EVENTS", "30000"))
+SEED = int(os.environ.get("FORESEAL_SEED", "1"))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("reorganise", [False, True], ids=["forward", "reorganised"])
+def test_every_reader_is_told_what_the_journal_holds(tmp_path: Path, reorganise: bool) -> None:
+    campaign = Campaign(tmp_path / "data", SEED, reorganise=reorganise)
+    summary = campaign.run(EVENTS)
+    print(f"\n{summary}")
+    assert not campaign.faults, "\n".join(campaign.faults[:20])
+    assert summary.events >= EVENTS
+    assert min(summary.steps, summary.transactions, summary.logs) > EVENTS // 50
+    assert summary.kills >= 1
+    assert summary.cuts >= 3
+    assert summary.connections > 3
+    assert bool(summary.undone) == reorganise
