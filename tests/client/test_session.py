@@ -165,6 +165,15 @@ def test_a_batch_with_a_submission_is_repeated_and_settled() -> None:
         run(Session(alone, Options()).batch([calls.block_number(), calls.request("evm_mine")]))
 
 
+def test_a_batch_that_a_starting_node_did_not_begin_is_tried_again() -> None:
+    starting = error(-32002, "the node is starting")
+    transport = Answering([starting, starting], [result("0x1"), result(True)])
+    requests = [calls.block_number(), calls.request("evm_mine")]
+    assert run(Session(transport, Options()).batch(requests)) == [1, True]
+    with pytest.raises(RpcError, match="starting"):
+        run(Session(Answering([starting, result(True)]), Options()).batch(requests))
+
+
 def test_a_batch_that_is_refused_as_a_whole_raises_that_error() -> None:
     refusal = b'{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"a batch may have at most 1"}}'
     with pytest.raises(RpcError, match="at most 1"):

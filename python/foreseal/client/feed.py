@@ -176,10 +176,10 @@ class Feed:
     def _found(self) -> None:
         self.connections += 1
         self._reached = True
-        self._lost_since = None
 
     def _heard(self) -> None:
         self._failures = 0
+        self._lost_since = None
 
     def _recover(self, error: Exception) -> Flow[None]:
         """Wait before the next attempt, or raise the error, if that was the last one."""

@@ -96,7 +96,9 @@ class Session:
         for attempt in itertools.count(1):
             try:
                 outcomes = yield from self._once_each(requests)
-                break
+                # A node that starts says so for each of them.
+                if attempt >= self.options.attempts or not all(map(is_passing, outcomes)):
+                    break
             except (ConnectionLost, TimedOut):
                 if attempt >= attempts:
                     raise
@@ -148,11 +150,11 @@ class Session:
         return [_outcome(request, by_id[ident], ident) for request, (ident, _) in zip(requests, calls, strict=True)]
 
 
-def is_passing(error: RpcError) -> bool:
-    """Whether the node did nothing because it is starting, or has too much to do at the moment."""
-    if error.code == _STARTING:
-        return True
-    return error.code == _LIMIT and b'"calls"' in (error.data or b"")
+def is_passing(outcome: Any) -> bool:
+    """Whether this is an error by which the node did nothing, because it starts or has too much to do at the moment."""
+    if not isinstance(outcome, RpcError):
+        return False
+    return outcome.code == _STARTING or (outcome.code == _LIMIT and b'"calls"' in (outcome.data or b""))
 
 
 def decoded(body: bytes | str) -> Any:
