@@ -25,13 +25,14 @@ from streams.proxy import CuttingProxy
 from streams.reader import Reader
 
 READERS = 3
-PRODUCTION = ("--block-time", "1s", "--step", "20ms")
+# A queue for each reader that a pause of its own fills, so that it lags.
+PRODUCTION = ("--block-time", "1s", "--step", "20ms", "--max-outgoing-bytes", "500000")
 # Of a reader: steps are 20 ms apart, so that a second without any message is a dead connection.
 OPTIONS = Options(timeout=10.0, silence=1.0, backoff=Backoff(0.01, 0.5), attempts=1000)
 # Bytes that pass a reader's connection before it is cut, on average.
 CUT_AFTER = 1_500_000
 # Seconds that a node lives, at least and at most, and between two reorganisations.
-LIFE = (2.0, 12.0)
+LIFE = (1.0, 6.0)
 REORGANISED = (0.1, 0.7)
 DEEPEST = 4
 # Seconds for the readers to reach the end, once nothing happens any more.
@@ -87,6 +88,7 @@ class Campaign:
         self._datadir = datadir
         self._command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
         self._node: LiveNode
+        self._floor = 0
         self._readers: list[Reader] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._proxies: list[CuttingProxy] = []
@@ -105,7 +107,8 @@ class Campaign:
         return summary
 
     async def _run(self, events: int) -> None:
-        begin, token = await asyncio.to_thread(self._prepare)
+        token = await asyncio.to_thread(self._prepare)
+        begin = Place(0, 0, self._node.rpc("eth_getBlockByNumber", "0x0", False)["hash"])
         # One more without cuts, so that the load finds the node again after a kill.
         for mean in [CUT_AFTER] * READERS + [None]:
             proxy = CuttingProxy(_port(self._node), random.Random(self._rng.getrandbits(32)), mean)
@@ -129,8 +132,8 @@ class Campaign:
         await asyncio.to_thread(self._compare, begin)
         self._count()
 
-    def _prepare(self) -> tuple[Place, str]:
-        """A token whose supply is shared out, and the place behind which the readers begin."""
+    def _prepare(self) -> str:
+        """A token whose supply is shared out, in blocks that are never taken back."""
         rpc, owner = self._node.rpc, Wallet(DEV_ACCOUNTS[0])
         created = owner.sign(0, b"", _creation(), gas=2_000_000)
         rpc("eth_sendRawTransaction", created.raw)
@@ -140,7 +143,9 @@ class Campaign:
             last = owner.sign(nonce, bytes.fromhex(token[2:]), data)
             rpc("eth_sendRawTransaction", last.raw)
         _receipt(rpc, last.hash)
-        return Place.read(rpc("foreseal_getFlashblocks", None)["cursor"]), token
+        rpc("evm_mine")
+        self._floor = int(rpc("eth_blockNumber"), 16)
+        return str(token)
 
     async def _disturb(self, events: int) -> None:
         """Kills the node at random moments, and replaces its newest blocks, until enough was told."""
@@ -188,9 +193,15 @@ class Campaign:
 
     def _go_back(self, kind: str, depth: int) -> None:
         rpc = Rpc(self._node.url)
+        # What is taken back holds something, and the chain grows by as many blocks as it loses.
+        for _ in range(depth):
+            rpc("evm_mine")
+            time.sleep(0.04)
+        if int(rpc("eth_blockNumber"), 16) - depth < self._floor:
+            return
         if kind == "evm_revert":
             snapshot = rpc("evm_snapshot")
-            time.sleep(0.05 * depth)
+            time.sleep(0.04 * depth)
             rpc("evm_revert", snapshot)
         elif kind == "anvil_reorg":
             rpc("anvil_reorg", depth, [])

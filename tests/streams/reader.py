@@ -1,5 +1,6 @@
 """A reader of the feed, and what it was told."""
 
+import asyncio
 import hashlib
 import random
 from typing import Any, NamedTuple
@@ -10,6 +11,8 @@ from foreseal.client import AsyncClient, Event, Flashblock, Options, Place, Rece
 
 # One event in so many ends the reader's process, as far as the node can tell: it begins anew with its cursor alone.
 REOPENED = 2000
+# At one in so many it is busy with something else, for so many seconds at most.
+PAUSED, PAUSE = 200, 2.0
 
 
 class Told(NamedTuple):
@@ -81,6 +84,8 @@ class Reader:
                         self._take(event)
                         # As it would be read back from wherever it was saved.
                         saved = Place.read(orjson.loads(orjson.dumps(event.place.to_json())))
+                        if self._rng.randrange(PAUSED) == 0:
+                            await asyncio.sleep(self._rng.uniform(0, PAUSE))
                         if self._rng.randrange(REOPENED) == 0:
                             self.reopened += 1
                             break
