@@ -1,0 +1,204 @@
+"""The feed of real nodes: over HTTP and WebSocket, over a kill, in process, and on a chain that goes back."""
+
+import asyncio
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foreseal.client import AsyncClient, Backoff, Client, CursorGone, Event, Flashblock, Options, Place, StepAdded, StepRemoved, calls
+from foreseal.server import App, DevChain, Settings
+from foreseal.testing import Chain
+from live import DEV_ACCOUNTS, LiveNode, Rpc
+from live.process import FAST, foreseal_command
+from live.sending import Sender, signed
+
+QUICK = Options(backoff=Backoff(0.01, 0.2), attempts=200, poll=0.01)
+
+
+def target(node: LiveNode, kind: str) -> str:
+    return node.url.replace("http", kind)
+
+
+def until(feed: Iterator[Event], hashes: set[str]) -> list[Event]:
+    """Events up to the one with the last of these transactions."""
+    events = []
+    while hashes:
+        event = next(feed)
+        events.append(event)
+        hashes = hashes - {transaction.hash for transaction in event.flashblock.transactions}
+    return events
+
+
+def genesis(rpc: Rpc) -> Place:
+    return Place(0, 0, rpc("eth_getBlockByNumber", "0x0", False)["hash"])
+
+
+KINDS = pytest.mark.parametrize("kind", ["http", "ws"])
+
+
+@KINDS
+def test_every_step_comes_with_what_it_added(node: LiveNode, kind: str) -> None:
+    sender = Sender(node.rpc, DEV_ACCOUNTS[0])
+    with Client(target(node, kind), QUICK) as client, client.feed() as feed:
+        feed.connect()
+        begin = feed.place
+        assert begin is not None
+        sent = [sender.send(value=number) for number in range(3)]
+        events = until(feed, set(sent))
+        added = [event.flashblock for event in events]
+        assert [each.hash for step in added for each in step.transactions] == sent
+        assert [each.transaction_hash for step in added for each in step.receipts] == sent
+        assert [step.parent for step in added] == [begin.hash, *(step.hash for step in added)][:-1]
+        for step in added:
+            assert client.get_block(step.place, full=True) is not None
+            assert step.header.hash == step.hash
+        # The same again for whoever comes later with that cursor, over the other transport as well.
+        with Client(node.url) as other:
+            again = itertools.islice(other.feed(begin, follow=False), len(events))
+            assert [event.flashblock for event in again] == added
+
+
+@KINDS
+def test_from_the_beginning_every_block_is_told_until_it_is_sealed(node: LiveNode, kind: str) -> None:
+    with Client(target(node, kind), QUICK) as client, client.feed(genesis(node.rpc)) as feed:
+        sealed = {}
+        last = feed.place
+        for event in feed:
+            assert isinstance(event, StepAdded)
+            if event.sealed is not None:
+                assert last is not None
+                sealed[event.sealed] = last.hash
+            last = event.place
+            if len(sealed) > 2:
+                break
+        assert list(sealed) == [0, 1, 2]
+        for number, hash in sealed.items():
+            block = client.get_block(number)
+            assert block is not None
+            assert block.hash == hash
+
+
+def test_a_receipt_is_waited_for_by_the_feed(node: LiveNode) -> None:
+    account = DEV_ACCOUNTS[1]
+    with Client(target(node, "ws")) as client:
+        nonce = client.get_transaction_count(account.address, "pending")
+        hash = client.send_raw_transaction(signed(account, nonce))
+        receipt = client.wait_for_receipt(hash, 10)
+        assert receipt.succeeded
+        sealed = client.wait_for_receipt(hash, 10, sealed=True)
+        assert client.block_number() >= sealed.block_number
+        # One that another connection sends while it is waited for.
+        raw = signed(account, nonce + 1)
+
+        async def main() -> None:
+            async with AsyncClient(target(node, "ws")) as awaited:
+                waiting = asyncio.create_task(awaited.wait_for_receipt(calls.transaction_hash(raw), 10))
+                await asyncio.sleep(0)
+                await awaited.send_raw_transaction(raw)
+                assert (await waiting).succeeded
+
+        asyncio.run(main())
+
+
+@KINDS
+def test_a_killed_node_is_waited_for_and_nothing_is_missed(tmp_path: Path, kind: str) -> None:
+    command = [foreseal_command(), "dev", *FAST, "--datadir", str(tmp_path), "--port"]
+    node = LiveNode([*command, "0"])
+    port = node.url.rpartition(":")[2]
+    try:
+        with Client(target(node, kind), QUICK) as client, client.feed(genesis(node.rpc)) as feed:
+            chain = [feed.place.hash if feed.place else ""]
+            for _ in range(3):
+                sender = Sender(node.rpc, DEV_ACCOUNTS[0])
+                for event in until(feed, {sender.send()}):
+                    assert isinstance(event, StepAdded)
+                    assert event.flashblock.parent == chain[-1]
+                    chain.append(event.flashblock.hash)
+                node.kill()
+                node = LiveNode([*command, port])
+            sent = Sender(node.rpc, DEV_ACCOUNTS[0]).send()
+            assert until(feed, {sent})[-1].flashblock.receipts[-1].transaction_hash == sent
+            # Over HTTP nobody looked while the node was away.
+            assert feed.connections == (4 if kind == "ws" else 1)
+    finally:
+        node.kill()
+
+
+def test_a_chain_in_this_process_is_read_to_its_end() -> None:
+    with Chain() as chain, Client(chain) as client:
+        begin = client.get_flashblocks().cursor
+        account = chain.accounts[0].signer()
+        chain.automine = False
+        client.send_raw_transaction(signed(account, 0, value=1))
+        chain.step()
+        snapshot = chain.snapshot()
+        client.send_raw_transaction(signed(account, 1, value=2))
+        chain.mine()
+        events = list(client.feed(begin, follow=False))
+        assert [event.flashblock.index for event in events if event.flashblock.transactions] == [1, 2]
+        assert events[-1].place == client.get_flashblocks().cursor
+
+        # Everything behind the snapshot is told to be undone, the newest first.
+        chain.revert(snapshot)
+        undone = list(client.feed(events[-1].place, follow=False))
+        assert all(isinstance(event, StepRemoved) for event in undone)
+        assert [event.flashblock.hash for event in undone] == [event.flashblock.hash for event in events[:0:-1]]
+        assert undone[-1].place == events[0].place == client.get_flashblocks().cursor
+
+        with pytest.raises(CursorGone) as caught:
+            list(client.feed(Place(1, 0, "0x" + "ab" * 32), follow=False))
+        assert caught.value.oldest is not None
+        assert list(client.feed(caught.value.oldest, follow=False))
+
+
+def test_an_application_in_this_process_is_followed(tmp_path: Path) -> None:
+    async def main() -> None:
+        app = App(Settings(datadir=tmp_path, dev=DevChain()))
+        await app.startup()
+        try:
+            await app.started()
+            async with AsyncClient(app, QUICK) as client, client.feed() as feed:
+                await feed.connect()
+                hash = await client.send_raw_transaction(signed(DEV_ACCOUNTS[0], 0))
+                async for event in feed:
+                    if hash in [each.hash for each in event.flashblock.transactions]:
+                        break
+        finally:
+            await app.shutdown()
+
+    asyncio.run(main())
+
+
+@KINDS
+def test_a_reorganised_chain_is_told_as_it_was_undone(kind: str, tmp_path: Path) -> None:
+    node = LiveNode([foreseal_command(), "dev", "--port", "0", *FAST, "--datadir", str(tmp_path)])
+    try:
+        with Client(target(node, kind), QUICK) as client, client.feed(genesis(node.rpc)) as feed:
+            sender = Sender(node.rpc, DEV_ACCOUNTS[0])
+            chain: list[Event] = []
+            for _ in range(3):
+                chain += until(feed, {sender.send()})
+                node.rpc("evm_mine")
+            node.rpc("anvil_reorg", 2, [])
+            marked = Sender(node.rpc, DEV_ACCOUNTS[1]).send()
+            undone = 0
+            for event in until(feed, {marked}):
+                if isinstance(event, StepRemoved):
+                    undone += 1
+                    assert event.flashblock == _removed(chain.pop())
+                else:
+                    chain.append(event)
+            assert undone >= 3
+            for event in chain:
+                place = client.get_block(event.place)
+                assert place is not None
+    finally:
+        assert node.stop() == 0
+
+
+def _removed(event: Event) -> Flashblock:
+    """The step of an event as it is told when it is undone."""
+    return dataclasses.replace(event.flashblock, removed=True)
