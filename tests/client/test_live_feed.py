@@ -8,7 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from foreseal.client import AsyncClient, Backoff, Client, CursorGone, Event, Flashblock, Options, Place, StepAdded, StepRemoved, calls
+from foreseal.client import (
+    AsyncClient,
+    Backoff,
+    Client,
+    CursorGone,
+    Event,
+    Flashblock,
+    Options,
+    Place,
+    StepAdded,
+    StepRemoved,
+    calls,
+)
 from foreseal.server import App, DevChain, Settings
 from foreseal.testing import Chain
 from live import DEV_ACCOUNTS, LiveNode, Rpc
