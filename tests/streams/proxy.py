@@ -3,8 +3,11 @@
 import asyncio
 import contextlib
 import random
+import socket
 
 _CHUNK = 65536
+# Bytes that the system keeps for a connection, of its own accord several MB.
+_BUFFER = 65536
 
 
 class CuttingProxy:
@@ -41,10 +44,11 @@ class CuttingProxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         self.connections += 1
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
         other: asyncio.StreamWriter | None = None
         try:
             with contextlib.suppress(OSError):
-                other_reader, other = await asyncio.open_connection("127.0.0.1", self.target)
+                other_reader, other = await _connect(self.target)
                 budget = _Budget(None if self.mean is None else int(self._rng.expovariate(1 / self.mean)))
                 pipes = [
                     asyncio.create_task(_pipe(*each, budget)) for each in ((reader, other), (other_reader, writer))
@@ -60,6 +64,19 @@ class CuttingProxy:
             for end in (writer, other):
                 if end is not None:
                     end.transport.abort()
+
+
+async def _connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection that holds little on its way, so that a slow reader at its end is one for the node."""
+    end = socket.socket()
+    end.setblocking(False)
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
+    try:
+        await asyncio.get_running_loop().sock_connect(end, ("127.0.0.1", port))
+    except BaseException:
+        end.close()
+        raise
+    return await asyncio.open_connection(sock=end)
 
 
 class _Budget:
