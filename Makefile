@@ -28,8 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive mutants kills differential coverage clients wheel lock clean
-.PHONY: help build run test test-rust test-python lint format bench load testing fuzz properties crashes log-index archive mutants kills streams differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive mutants kills readers differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,7 +115,7 @@ archive: $(VENV)/.run ## Compare the answers of a chain of BLOCKS blocks with a 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
 
-streams: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
+readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
 	PYTHONPATH=tests $(BIN)/python -m streams --events $(EVENTS) --seed $(SEED) --save benches/results/streams.json
 
 differential: build $(VENV)/.dev ## Compare with the execution specification (TRANSACTIONS) and anvil (half of that), save what was found

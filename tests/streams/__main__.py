@@ -1,4 +1,4 @@
-"""The long form of the campaign, and its result as a file: `make streams`."""
+"""The long form of the campaign, and its result as a file: `make readers`."""
 
 import argparse
 import dataclasses
@@ -30,7 +30,7 @@ def main() -> int:
             print(fault)
         faults += len(campaign.faults)
     if arguments.save is not None:
-        command = f"make streams EVENTS={arguments.events} SEED={arguments.seed}"
+        command = f"make readers EVENTS={arguments.events} SEED={arguments.seed}"
         report = {
             **origin(command, ("granian", "websockets", "uvloop")),
             "summary": [str(summary) for summary in summaries],
