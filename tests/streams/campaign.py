@@ -19,7 +19,7 @@ from foreseal.client import Backoff, Options, Place
 from live import DEV_ACCOUNTS, LiveNode, Rpc, RpcFailure
 from live.contracts import contract
 from live.process import foreseal_command
-from streams.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal
+from streams.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal, written_in
 from streams.load import transfer_call
 from streams.proxy import CuttingProxy
 from streams.reader import Reader
@@ -235,7 +235,11 @@ class Campaign:
         if code != 0:
             self.faults.append(f"the node ended with {code}")
         for reader in self._readers:
-            journal = chain_in(self._datadir, begin, reader.place)
+            # Where nothing was undone, every step that was written counts, in the order of the writing.
+            if self.summary.reorganised:
+                journal = chain_in(self._datadir, begin, reader.place)
+            else:
+                journal = written_in(self._datadir, reader.place)
             self.summary.journalled = len(journal)
             self.faults += reader.faults
             self.faults += compare_with_journal(reader.name, reader.chain, journal)

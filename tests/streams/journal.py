@@ -26,25 +26,32 @@ class Journalled(NamedTuple):
 def steps_in(datadir: Path) -> Iterator[Journalled]:
     """All steps in the journal of a data directory, in the order in which they were written, undone ones as well."""
     command = [foreseal_command(), "journal", "show", str(datadir)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as shown:
-        assert shown.stdout is not None
-        for line in shown.stdout:
-            for record in orjson.loads(line)["records"]:
-                if record["kind"] in ("step", "override"):
-                    place = Place(record["number"], record["index"], record["hash"])
-                    yield Journalled(place, record["previous"], tuple(record["transactions"]))
-    assert shown.returncode == 0
+    for line in subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines():
+        for record in orjson.loads(line)["records"]:
+            if record["kind"] in ("step", "override"):
+                place = Place(record["number"], record["index"], record["hash"])
+                yield Journalled(place, record["previous"], tuple(record["transactions"]))
 
 
 def chain_in(datadir: Path, begin: Place, end: Place) -> list[Journalled]:
     """The steps that lead from `begin` (left out) to `end`, found by their hashes."""
     by_hash = {step.place.hash: step for step in steps_in(datadir)}
-    found = []
-    step = by_hash[end.hash]
-    while step.place.hash != begin.hash:
-        found.append(step)
-        step = by_hash[step.previous]
+    found: list[Journalled] = []
+    hash = end.hash
+    while hash != begin.hash:
+        found.append(by_hash[hash])
+        hash = by_hash[hash].previous
     return found[::-1]
+
+
+def written_in(datadir: Path, end: Place) -> list[Journalled]:
+    """All steps as they were written, up to `end`."""
+    found = []
+    for step in steps_in(datadir):
+        found.append(step)
+        if step.place == end:
+            break
+    return found
 
 
 def compare_with_journal(name: str, chain: list[Told], journal: list[Journalled]) -> list[str]:
