@@ -20,6 +20,7 @@ from foreseal.client import (
     Transaction,
     calls,
 )
+from foreseal.preconfirmation import verify_preconfirmation
 from foreseal.server import App, DevChain, Settings
 from foreseal.testing import Chain
 from live import DEV_ACCOUNTS, LiveNode
@@ -88,6 +89,11 @@ def test_a_transaction_from_its_submission_to_its_sealed_block(client: Client) -
     assert sealed in (client.get_block_receipts(block.hash) or ())
     assert client.get_block(Position(block.number, 0)) is not None
     assert client.get_block("0x" + "ab" * 32) is None
+    promise = client.get_preconfirmation(hash)
+    assert promise is not None
+    signer = client.status().signer
+    assert verify_preconfirmation(promise, signer, chain_id=CHAIN_ID).transaction_hash == hash
+    assert client.get_preconfirmation("0x" + "ab" * 32) is None
     with pytest.raises(RpcError, match="nonce too low"):
         client.send_raw_transaction(bytes_)
 

@@ -77,6 +77,14 @@ def transaction_status(hash: Hex) -> Request[TransactionStatus]:
     return Request("foreseal_transactionStatus", (data(hash),), TransactionStatus.read)
 
 
+def get_preconfirmation(hash: Hex) -> Request[dict[str, Any] | None]:
+    """The signed receipt of a pre-confirmation, as JSON has it; None while there is none.
+
+    It is for `foreseal.preconfirmation`, which checks it without a node, and to be kept.
+    """
+    return Request("foreseal_preconfirmation", (data(hash),), nullable(dict))
+
+
 def get_balance(address: Hex, block: BlockId = "latest") -> Request[int]:
     """Wei of an account."""
     return Request("eth_getBalance", (data(address), block_id(block)), quantity)

@@ -79,6 +79,7 @@ class Methods:
     get_transaction = Method(calls.get_transaction)
     get_receipt = Method(calls.get_receipt)
     transaction_status = Method(calls.transaction_status)
+    get_preconfirmation = Method(calls.get_preconfirmation)
     get_balance = Method(calls.get_balance)
     get_transaction_count = Method(calls.get_transaction_count)
     get_code = Method(calls.get_code)

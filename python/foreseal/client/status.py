@@ -52,6 +52,8 @@ class Status(Shape):
     """Ms that a follower is behind."""
     phase: str
     producing: bool
+    signer: str | None
+    """Address of the key that signs the steps."""
     reason: str | None
     """Why it failed, where it did."""
     pool: PoolStatus
