@@ -14,6 +14,7 @@ CRASHES ?= 2000
 LOGS ?= 1000000
 EVENTS ?= 1000000
 BLOCKS ?= 5000
+STEPS ?= 300
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive mutants kills readers differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive mutants kills readers promises differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +118,9 @@ kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with wh
 
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
 	PYTHONPATH=tests $(BIN)/python -m streams --events $(EVENTS) --seed $(SEED) --save benches/results/streams.json
+
+promises: build $(VENV)/.dev ## Fill STEPS steps over a kill, verify all that was signed, and each with one bit changed, save the summary
+	PYTHONPATH=tests $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json
 
 differential: build $(VENV)/.dev ## Compare with the execution specification (TRANSACTIONS) and anvil (half of that), save what was found
 	PYTHONPATH=tests $(BIN)/python -m differential specification --transactions $(TRANSACTIONS) --seed $(SEED) \

@@ -16,6 +16,7 @@ from foreseal.preconfirmation import (
     Contradiction,
     PreconfirmationError,
     contradiction,
+    step_signer,
     verify_preconfirmation,
 )
 from foreseal.testing import Chain, ChainSettings
@@ -63,17 +64,17 @@ def promised(chain: Chain, steps: int = 4) -> list[dict[str, Any]]:
     return [chain.rpc("foreseal_preconfirmation", hash_) for hash_ in sent]
 
 
-def typed_data(receipt: dict[str, Any]) -> Any:
-    """What the sequencer signs, as eth-account wants it."""
-    domain = {"name": "Foreseal", "version": "1", "chainId": int(receipt["chainId"], 16)}
+def recovered(chain_id: int, number: str, index: str, hash_: str, previous: str, time: str, signature: str) -> str:
+    """Who signed a step, by eth-account."""
+    domain = {"name": "Foreseal", "version": "1", "chainId": chain_id}
     message = {
-        "number": int(receipt["blockNumber"], 16),
-        "index": int(receipt["flashblockIndex"], 16),
-        "hash": HexBytes(receipt["hash"]),
-        "previous": HexBytes(receipt["previous"]),
-        "time": int(receipt["time"], 16),
+        "number": int(number, 16),
+        "index": int(index, 16),
+        "hash": HexBytes(hash_),
+        "previous": HexBytes(previous),
+        "time": int(time, 16),
     }
-    return encode_typed_data(domain, TYPES, message)
+    return str(Account.recover_message(encode_typed_data(domain, TYPES, message), signature=signature)).lower()
 
 
 def test_eth_account_recovers_the_signer_of_every_step(chain: Chain) -> None:
@@ -82,7 +83,32 @@ def test_eth_account_recovers_the_signer_of_every_step(chain: Chain) -> None:
     assert len({receipt["hash"] for receipt in receipts}) == 4
     for receipt in receipts:
         assert receipt["signer"] == signer
-        assert Account.recover_message(typed_data(receipt), signature=receipt["signature"]).lower() == signer
+        names = ("blockNumber", "flashblockIndex", "hash", "previous", "time", "signature")
+        assert recovered(int(receipt["chainId"], 16), *(receipt[name] for name in names)) == signer
+
+
+def test_the_feed_tells_of_every_step_who_signed_it(chain: Chain) -> None:
+    begin = chain.rpc("foreseal_getFlashblocks", None)["cursor"]
+    promised(chain, 3)
+    chain.mine(2)
+    pay(chain, 1)
+    chain.step()
+    messages = chain.rpc("foreseal_getFlashblocks", begin)["flashblocks"]
+    assert len(messages) >= 6
+    signer, chain_id = chain.rpc("foreseal_status")["signer"], chain.settings.chain_id
+    names = ("number", "index", "hash", "parent", "time", "signature")
+    for message in messages:
+        assert step_signer(message, chain_id) == signer
+        assert recovered(chain_id, *(message[name] for name in names)) == signer
+        assert step_signer(message | {"time": "0x1"}, chain_id) != signer
+        for sent in message["transactions"]:
+            receipt = chain.rpc("foreseal_preconfirmation", sent["hash"])
+            for ours, theirs in zip(names[2:], ("hash", "previous", "time", "signature"), strict=True):
+                assert message[ours] == receipt[theirs]
+    for name, value in [("signature", None), ("signature", "0x" + "00" * 65), ("time", "0x01"), ("hash", "0x00")]:
+        with pytest.raises(PreconfirmationError) as error:
+            step_signer(messages[0] | {name: value}, chain_id)
+        assert error.value.field == name
 
 
 def test_header_and_proof_hold_by_other_libraries(chain: Chain) -> None:

@@ -5,6 +5,7 @@ the sequencer's signature of that step. Nothing but the receipt is needed to che
 which ``foreseal_status`` names and whoever relies on it should have got from elsewhere.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from typing import Any
 import orjson
 
 from foreseal._core import preconfirmation_contradiction
+from foreseal._core import step_signer as _step_signer
 from foreseal._core import verify_preconfirmation as _verify
 from foreseal.errors import PreconfirmationError
 
@@ -22,6 +24,7 @@ __all__ = [
     "Preconfirmation",
     "PreconfirmationError",
     "contradiction",
+    "step_signer",
     "verify_preconfirmation",
 ]
 
@@ -29,6 +32,7 @@ Receipt = Mapping[str, Any] | str | bytes
 """A receipt: the object that the method answers, or its JSON."""
 
 _ADDRESS_BYTES = 20
+_QUANTITY = re.compile("0x(0|[1-9a-fA-F][0-9a-fA-F]{0,15})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,38 @@ def contradiction(one: Receipt, other: Receipt) -> Evidence | None:
         return None
     first, second = (Preconfirmation(**promise) for promise in found["promises"])
     return Evidence(Contradiction(found["contradiction"]), found["signer"], found["chain_id"], (first, second))
+
+
+def step_signer(message: Mapping[str, Any], chain_id: int) -> str:
+    """Address, in lower case, of who signed the step of a feed's message, or of one that has its fields: number, index,
+    hash, parent (of the step before), time and signature.
+
+    Another address than the sequencer's says that somebody else signed it, or that the message was changed. `hash` is
+    taken as it stands: whether it is that of the header in the message is for the reader to compute. Raises
+    `PreconfirmationError` for a message without a signature or with a field that is not what it should be.
+    """
+    promise = (
+        _quantity(message, "number"),
+        _quantity(message, "index"),
+        _data(message, "hash", 32),
+        _data(message, "parent", 32),
+        _quantity(message, "time"),
+    )
+    return "0x" + _step_signer(chain_id, promise, _data(message, "signature", 65)).hex()
+
+
+def _quantity(message: Mapping[str, Any], name: str) -> int:
+    text = message.get(name)
+    if not isinstance(text, str) or not _QUANTITY.fullmatch(text):
+        raise PreconfirmationError(name, f"{text!r} is not a quantity of at most 64 bits")
+    return int(text, 16)
+
+
+def _data(message: Mapping[str, Any], name: str, length: int) -> bytes:
+    text = message.get(name)
+    if not isinstance(text, str) or not re.fullmatch(f"0x[0-9a-fA-F]{{{2 * length}}}", text):
+        raise PreconfirmationError(name, f"{text!r} is not {length} bytes of hex")
+    return bytes.fromhex(text[2:])
 
 
 def _json(receipt: Receipt) -> bytes:

@@ -12,6 +12,8 @@ use foreseal_types::{
     keccak,
 };
 
+use imbl::Vector;
+
 use crate::{Chain, ChainError, Finality, chain::Recorded, stamp::Stamp};
 
 /// A chain that differs from the one that readers see by `records`. Nothing is durable yet, and dropping it undoes it.
@@ -22,11 +24,14 @@ pub(crate) struct Draft {
     pub returning: Option<Vec<Arc<Transaction>>>,
     /// What the steps that it makes are given.
     pub stamp: Stamp,
+    /// The steps of the block that was being built.
+    pub before: Vector<Recorded>,
 }
 
 impl Draft {
     pub fn of(chain: &Chain, stamp: Stamp) -> Self {
-        Self { chain: chain.clone(), records: Vec::new(), returning: None, stamp }
+        let before = chain.open_steps();
+        Self { chain: chain.clone(), records: Vec::new(), returning: None, stamp, before }
     }
 
     /// Seals the block being built as it stands.
@@ -40,7 +45,7 @@ impl Draft {
     /// Opens the next block.
     pub fn open(&mut self, opening: &Opening) -> Result<(), BuildError> {
         let (block, step) = self.chain.prepare_open(opening)?;
-        let step = self.stamp.put(step);
+        let step = self.stamped(step);
         self.records.extend(opening_records(&step));
         self.chain.opened(block, step);
         Ok(())
@@ -78,7 +83,7 @@ impl Draft {
     ) -> Result<Vec<(B256, Rejected)>, BuildError> {
         let stepped = self.open_block().include(transactions, self.chain.hashes())?;
         if let Some((block, step)) = stepped.step {
-            let step = self.stamp.put(step);
+            let step = self.stamped(step);
             self.records.push(Record::Step(step.clone()));
             self.chain.stepped(block, Recorded { step, change: None });
         }
@@ -91,7 +96,7 @@ impl Draft {
         let Some((block, step)) = self.open_block().overridden(diff, self.chain.hashes())? else {
             return Ok(None);
         };
-        let (diff, step) = (step.diff.clone(), self.stamp.put(step));
+        let (diff, step) = (step.diff.clone(), self.stamped(step));
         self.records.push(Record::Override { change: change.clone(), step: step.clone() });
         self.chain.stepped(block, Recorded { step, change: Some(change.clone()) });
         Ok(Some(diff))
@@ -109,6 +114,20 @@ impl Draft {
             None => self.records.push(Record::Step(recorded.step.clone())),
         }
         Ok(())
+    }
+
+    /// A new step with its time and signature. One that was there before the draft, and is built again just so, keeps those that
+    /// somebody may have seen.
+    fn stamped(&self, step: Flashblock) -> Arc<Flashblock> {
+        let at = |step: &Flashblock| (step.number, step.hash, step.previous);
+        let index = usize::try_from(step.index).ok();
+        match index.and_then(|index| self.before.get(index)) {
+            Some(known) if at(&known.step) == at(&step) => {
+                let Flashblock { time, signature, .. } = *known.step;
+                Arc::new(Flashblock { time, signature, ..step })
+            }
+            _ => self.stamp.put(step),
+        }
     }
 
     fn open_block(&self) -> &OpenBlock {

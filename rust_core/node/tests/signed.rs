@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{os::unix::fs::PermissionsExt, sync::Arc};
+use std::{os::unix::fs::PermissionsExt, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256};
 use foreseal_journal::RealDisk;
@@ -81,6 +81,22 @@ fn a_step_that_comes_back_is_the_one_that_was_made() {
         Settings { development: Some(Development::default()), ..settings(datadir.path(), &wallets) };
     let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
     assert_eq!(given(&bench.view()), then);
+}
+
+/// A helper that builds the block again just as it was: nobody is told of it, so nobody may find another time.
+#[test]
+fn a_step_that_is_built_again_as_it_was_keeps_what_it_was_given() {
+    let (_datadir, wallets, mut bench) = start();
+    bench.node.control(|writer| writer.set_base_fee(7)).unwrap();
+    bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 1, Fees::default())).unwrap();
+    bench.tick();
+    let then = given(&bench.view());
+    bench.clock.advance(Duration::from_millis(100));
+    bench.node.control(|writer| writer.set_base_fee(7)).unwrap();
+    assert_eq!(given(&bench.view()), then);
+    bench.node.control(|writer| writer.set_base_fee(8)).unwrap();
+    let now = given(&bench.view());
+    assert!(now.iter().all(|step| step.3 == millis(&bench)), "these are others");
 }
 
 /// Every step of a view with the hash of the one before it is signed by `signer`; how many there are.

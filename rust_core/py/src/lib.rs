@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
     #[pymodule_export]
-    use crate::preconfirmation::{preconfirmation_contradiction, verify_preconfirmation};
+    use crate::preconfirmation::{preconfirmation_contradiction, step_signer, verify_preconfirmation};
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
     #[pymodule_export]

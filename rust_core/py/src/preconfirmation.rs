@@ -1,7 +1,8 @@
 //! Receipts of pre-confirmations, checked without a node.
 
-use alloy_primitives::Address;
-use foreseal_rpc::{MisfitError, PreconfirmationReceipt, contradiction};
+use alloy_primitives::{Address, B256};
+use foreseal_rpc::{Misfit, MisfitError, PreconfirmationReceipt, contradiction};
+use foreseal_types::{Promise, PromiseDomain, StepSignature};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -50,4 +51,28 @@ pub fn preconfirmation_contradiction<'py>(
     let found = found.map_err(|(which, error)| preconfirmation_error(&error, Some(which)))?;
     let json = serde_json::to_vec(&found).map_err(CoreError::from)?;
     Ok(PyBytes::new(py, &json))
+}
+
+/// Address that signed a step: `promise` is its number, index, hash, hash of the step before (32 bytes each) and time in
+/// milliseconds, `signature` 65 bytes. Some other address for what is not what was signed.
+///
+/// Raises PreconfirmationError for bytes that are no signature, and ValueError for a hash of another length.
+#[pyfunction]
+pub fn step_signer<'py>(
+    py: Python<'py>,
+    chain_id: u64,
+    promise: (u64, u64, Input<'_>, Input<'_>, u64),
+    signature: Input<'_>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (number, index, hash, previous, time) = promise;
+    let word = |name: &str, bytes: &[u8]| {
+        B256::try_from(bytes).map_err(|_| PyValueError::new_err(format!("{name}: a hash has 32 bytes")))
+    };
+    let (hash, previous) = (word("hash", &hash)?, word("previous", &previous)?);
+    let promise = Promise { number, index, hash, previous, time };
+    let signature = StepSignature::try_from(&*signature).ok();
+    let signer = signature.and_then(|signature| promise.signer(PromiseDomain::of(chain_id), &signature));
+    let none = || MisfitError { field: Misfit::Signature, why: "it is not a valid signature".to_owned() };
+    let signer = signer.ok_or_else(|| preconfirmation_error(&none(), None))?;
+    Ok(PyBytes::new(py, signer.as_slice()))
 }

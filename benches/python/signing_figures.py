@@ -1,0 +1,33 @@
+"""What it costs that steps are signed, by criterion: the signature alone, and an append with it beside one without.
+
+Run from the repository: `python -m benches.python.signing_figures`.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+from benches.origin import origin
+from benches.python.core_figures import Figure, measured
+
+RESULT = Path("benches/results/signing.json")
+FIGURES = (
+    Figure("signing/sign a step"),
+    Figure("signing/recover its signer"),
+    Figure("signing/append a step of 100 transfers"),
+    Figure("signing/sign and append a step of 100 transfers", "signing/append a step of 100 transfers"),
+)
+
+
+def main() -> None:
+    """Run the suite, print a table and save it."""
+    subprocess.run(("cargo", "bench", "-p", "foreseal-benches", "--bench", "signing"), check=True)
+    results = [measured(figure) for figure in FIGURES]
+    for result in results:
+        print("  ".join(f"{key} {value}" for key, value in result.items()))
+    report = origin("python -m benches.python.signing_figures", packages=()) | {"results": results}
+    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

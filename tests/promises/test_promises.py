@@ -1,0 +1,19 @@
+"""Every signed step of a run verifies offline, and with one bit changed none does; `make promises` is the long form."""
+
+from pathlib import Path
+
+import pytest
+
+from promises.campaign import Campaign
+
+
+@pytest.mark.timeout(240)
+def test_every_promise_holds_and_none_with_a_bit_changed(tmp_path: Path) -> None:
+    summary = Campaign(tmp_path, 1, every_bit=False).run(12)
+    print(f"\n{summary}")
+    assert not summary.faults, "\n".join(summary.faults[:20])
+    assert summary.filled >= 12
+    assert summary.receipts >= 12
+    assert summary.steps > summary.filled
+    assert sum(summary.bits.values()) > 12 * 2000
+    assert all(summary.bits[name] > 0 for name in ("header", "proof", "signer", "step.index", "transaction"))
