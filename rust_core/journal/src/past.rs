@@ -1,10 +1,22 @@
 //! What a journal held when it was opened.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 
-use crate::{Disk, Identity, JournalError, Replay, walk::Walk};
+use crate::{
+    Append, Disk, Identity, JournalError, Record,
+    record::{Outline, decode_records, outline_records},
+    walk::{Found, Walk},
+};
+
+/// Which record of an append does not decode, and why.
+type Malformed = (usize, String);
 
 /// Reads what was in a journal at its opening, however long ago that is by now. Segments may have been removed since.
+///
+/// All appends are verified, and only what is wanted is decoded.
+///
+/// # Errors
+/// [`JournalError::Io`] also when a segment is removed while it is read.
 #[derive(Clone)]
 pub struct Past {
     pub(crate) disk: Arc<dyn Disk>,
@@ -15,13 +27,50 @@ pub struct Past {
 }
 
 impl Past {
-    /// The appends in order, from the oldest that is kept. Independent of the journal: appends may go on meanwhile.
-    ///
-    /// # Errors
-    /// [`JournalError::Io`], here and while reading, when a segment is removed meanwhile.
-    pub fn replay(&self) -> Result<Replay, JournalError> {
-        let walk = Walk::new(self.disk.clone(), &self.dir, Some(self.identity))?;
-        Ok(Replay::new(walk, 0..self.end))
+    /// What the records of each append do, by its sequence number, from the oldest one that is kept up to the one with
+    /// number `last`.
+    pub fn outline(&self, last: u64, visit: &mut dyn FnMut(u64, Vec<Outline>)) -> Result<(), JournalError> {
+        self.each(last, |found| {
+            visit(found.header.chain.sequence, outline_records(found.records, found.header.records)?);
+            Ok(())
+        })
+    }
+
+    /// The appends with these sequence numbers, in order.
+    pub fn read(&self, sequences: &BTreeSet<u64>, visit: &mut dyn FnMut(Append)) -> Result<(), JournalError> {
+        let Some(&last) = sequences.last() else { return Ok(()) };
+        self.each(last, |found| {
+            let sequence = found.header.chain.sequence;
+            if sequences.contains(&sequence) {
+                let records: Vec<Record> = decode_records(found.records, found.header.records)?;
+                visit(Append { sequence, records });
+            }
+            Ok(())
+        })
+    }
+
+    fn each(
+        &self,
+        last: u64,
+        mut visit: impl FnMut(&Found<'_>) -> Result<(), Malformed>,
+    ) -> Result<(), JournalError> {
+        let mut walk = Walk::new(self.disk.clone(), &self.dir, Some(self.identity))?;
+        let mut next = 0;
+        // What comes after the end may be half written by now: it must not even be looked at.
+        while next < self.end && next <= last {
+            let Some(found) = walk.next()? else { break };
+            let (place, sequence) = (found.place, found.header.chain.sequence);
+            next = sequence + 1;
+            if next <= self.end && sequence <= last {
+                visit(&found).map_err(|(index, reason)| JournalError::Record {
+                    place,
+                    sequence,
+                    index,
+                    reason,
+                })?;
+            }
+        }
+        Ok(())
     }
 }
 

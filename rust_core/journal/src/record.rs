@@ -36,6 +36,25 @@ pub enum Record {
     },
 }
 
+/// What a record does, without its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outline {
+    /// Adds a step to the block in progress, an override included; so many bytes of the journal.
+    Step {
+        number: u64,
+        index: u64,
+        bytes: usize,
+    },
+    Seal,
+    Import,
+    /// Goes back to this block.
+    Unwind {
+        number: u64,
+    },
+    /// Nothing that adds blocks or takes them away.
+    Other,
+}
+
 const OPEN: u8 = 1;
 const STEP: u8 = 2;
 const SEAL: u8 = 3;
@@ -156,4 +175,91 @@ pub(crate) fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>
         records.push(Record::decode(&mut input).map_err(|reason| (index, reason))?);
     }
     if input.is_empty() { Ok(records) } else { Err((records.len(), "bytes follow the last record".into())) }
+}
+
+/// What the `count` records of an append do. The error names the record by position.
+pub(crate) fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, (usize, String)> {
+    let mut outlines = Vec::with_capacity((count as usize).min(input.len() / 2));
+    for index in 0..count as usize {
+        let outline = outline(&mut input).map_err(|error| (index, error.to_string()))?;
+        outlines.push(outline);
+    }
+    Ok(outlines)
+}
+
+fn outline(input: &mut &[u8]) -> alloy_rlp::Result<Outline> {
+    let (&kind, rest) = input.split_first().ok_or(alloy_rlp::Error::InputTooShort)?;
+    *input = rest;
+    let item = take_item(input)?;
+    Ok(match kind {
+        STEP => step_outline(item)?,
+        OVERRIDE => {
+            let mut fields = alloy_rlp::Header::decode_bytes(&mut { item }, true)?;
+            take_item(&mut fields)?;
+            step_outline(alloy_rlp::Header::decode_bytes(&mut fields, false)?)?
+        }
+        SEAL => Outline::Seal,
+        IMPORT => Outline::Import,
+        UNWIND => Outline::Unwind { number: BlockWire::decode(&mut { item })?.number },
+        _ => Outline::Other,
+    })
+}
+
+/// Of a step as [`Flashblock::encode`] writes it: number and index come first.
+fn step_outline(step: &[u8]) -> alloy_rlp::Result<Outline> {
+    let mut fields = alloy_rlp::Header::decode_bytes(&mut { step }, true)?;
+    let (number, index) = (u64::decode(&mut fields)?, u64::decode(&mut fields)?);
+    Ok(Outline::Step { number, index, bytes: step.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_says_of_each_record_what_it_does() {
+        let header = Header { number: 9, ..Header::default() };
+        let step = Arc::new(Flashblock {
+            number: 9,
+            index: 300,
+            previous: B256::ZERO,
+            hash: header.hash_slow(),
+            header: header.clone(),
+            transactions: Vec::new(),
+            receipts: Vec::new(),
+            diff: Arc::default(),
+            tail: Arc::default(),
+            time: 7,
+            signature: None,
+        });
+        let address = alloy_primitives::Address::ZERO;
+        let change = Override { address, change: foreseal_types::Change::Nonce(1) };
+        let records = [
+            Record::Open { header: Box::new(header) },
+            Record::Step(step.clone()),
+            Record::Override { change, step: step.clone() },
+            Record::Seal { number: 9, hash: step.hash },
+            Record::Import { block: Bytes::from_static(b"block") },
+            Record::Clock { offset: -5 },
+            Record::Unwind { number: 4, hash: B256::ZERO },
+            Record::Finality { safe: 1, finalized: 1, trails: false },
+        ];
+        let mut bytes = Vec::new();
+        for record in &records {
+            record.encode(&mut bytes);
+        }
+        let of_step = Outline::Step { number: 9, index: 300, bytes: step.encode().len() };
+        let expected = [
+            Outline::Other,
+            of_step,
+            of_step,
+            Outline::Seal,
+            Outline::Import,
+            Outline::Other,
+            Outline::Unwind { number: 4 },
+            Outline::Other,
+        ];
+        assert_eq!(outline_records(&bytes, 8).unwrap(), expected);
+        assert_eq!(outline_records(&bytes, 9).unwrap_err().0, 8);
+    }
 }

@@ -7,8 +7,8 @@ use std::{path::Path, sync::Arc};
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, FixedBytes, U256};
 use foreseal_journal::{
-    DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, RealDisk,
-    Record,
+    DirLock, Identity, Journal, JournalError, LockError, OfflineError, OfflineJournal, Options, Outline,
+    RealDisk, Record,
 };
 use foreseal_types::{
     Account, AccountDiff, Change, ChangedAccount, Flashblock, Override, StateDiff, Transaction,
@@ -162,12 +162,28 @@ fn what_was_there_at_opening_is_read_while_the_journal_goes_on() {
     for _ in 0..6 {
         journal.append(&[import(1200)]).unwrap();
     }
-    let read = || -> Vec<u64> { past.replay().unwrap().map(|append| append.unwrap().sequence).collect() };
-    assert_eq!(read(), [0, 1, 2, 3, 4, 5]);
+    let outlined = |last| {
+        let mut seen = Vec::new();
+        past.outline(last, &mut |sequence, outlines| {
+            assert_eq!(outlines, [Outline::Import]);
+            seen.push(sequence);
+        })
+        .unwrap();
+        seen
+    };
+    let read = |wanted: &[u64]| {
+        let mut seen = Vec::new();
+        let wanted = wanted.iter().copied().collect();
+        past.read(&wanted, &mut |append| seen.push((append.sequence, append.records.len()))).unwrap();
+        seen
+    };
+    assert_eq!((outlined(u64::MAX), outlined(3)), (vec![0, 1, 2, 3, 4, 5], vec![0, 1, 2, 3]));
+    assert_eq!(read(&[1, 5, 8]), [(1, 1), (5, 1)]);
     journal.remove_segments_before(4).unwrap();
-    assert_eq!(read(), [4, 5], "segments that went are passed over");
+    assert_eq!(outlined(u64::MAX), [4, 5], "segments that went are passed over");
+    assert_eq!(read(&[1, 5]), [(5, 1)]);
     journal.remove_segments_before(u64::MAX).unwrap();
-    assert_eq!(read(), [0; 0]);
+    assert_eq!(outlined(u64::MAX), [0; 0]);
 }
 
 #[test]

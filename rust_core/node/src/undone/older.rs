@@ -1,17 +1,16 @@
 //! Blocks that were undone before the node started, as the journal tells.
 
 use std::{
-    cmp::Ordering,
     collections::{HashMap, VecDeque},
     sync::{Arc, OnceLock},
 };
 
 use alloy_eips::eip4895::Withdrawals;
-use foreseal_journal::{JournalError, Past, Record};
+use foreseal_journal::{JournalError, Outline, Past, Record};
 use foreseal_types::{Block, Flashblock, length_in_block};
 use imbl::Vector;
 
-use super::{BLOCKS, BYTES, Undone, UndoneBlock, bytes_of};
+use super::{BLOCKS, BYTES, Undone, UndoneBlock};
 use crate::Step;
 
 /// The part of a journal that a start does not replay. It is read when somebody first asks, twice if it holds an unwind: to
@@ -43,43 +42,33 @@ impl Older {
     }
 
     fn read(&self) -> Result<Undone, JournalError> {
+        let (last, records) = self.end;
         let mut traces = Traces::default();
-        self.each(|at, record| traces.follow(at, record))?;
+        self.past.outline(last, &mut |sequence, outlines| {
+            let most = if sequence < last { usize::MAX } else { records };
+            for (at, outline) in outlines.into_iter().enumerate().take(most) {
+                traces.follow((sequence, at), outline);
+            }
+        })?;
         let mut built: Vec<Built> = traces.undone.iter().map(|_| Built::default()).collect();
         let of_block = |(block, trace): (usize, &'_ Trace)| {
             trace.steps.iter().map(move |at| (*at, block)).collect::<Vec<_>>()
         };
         let steps: HashMap<At, usize> = traces.undone.iter().enumerate().flat_map(of_block).collect();
-        if !steps.is_empty() {
-            self.each(|at, record| {
+        self.past.read(&steps.keys().map(|(sequence, _)| *sequence).collect(), &mut |append| {
+            for (at, record) in append.records.iter().enumerate() {
                 if let (Record::Step(step) | Record::Override { step, .. }, Some(block)) =
-                    (record, steps.get(&at))
+                    (record, steps.get(&(append.sequence, at)))
                 {
                     built[*block].add(step);
                 }
-            })?;
-        }
+            }
+        })?;
         let mut undone = Undone::default();
         for block in built.into_iter().filter_map(Built::block) {
             undone.add(block);
         }
         Ok(undone)
-    }
-
-    fn each(&self, mut visit: impl FnMut(At, &Record)) -> Result<(), JournalError> {
-        let (last, records) = self.end;
-        for append in self.past.replay()? {
-            let append = append?;
-            let most = match append.sequence.cmp(&last) {
-                Ordering::Less => usize::MAX,
-                Ordering::Equal => records,
-                Ordering::Greater => break,
-            };
-            for (at, record) in append.records.iter().enumerate().take(most) {
-                visit((append.sequence, at), record);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -92,6 +81,7 @@ struct Trace {
     number: u64,
     sealed: bool,
     steps: Vec<At>,
+    /// Of the journal.
     bytes: usize,
 }
 
@@ -106,29 +96,26 @@ struct Traces {
 }
 
 impl Traces {
-    fn follow(&mut self, at: At, record: &Record) {
-        match record {
-            Record::Step(step) | Record::Override { step, .. } => self.step(at, step),
-            Record::Seal { .. } => {
+    fn follow(&mut self, at: At, outline: Outline) {
+        match outline {
+            Outline::Step { number, index: 0, bytes } => {
+                self.chain.push(Trace { number, sealed: false, steps: vec![at], bytes });
+            }
+            Outline::Step { number, bytes, .. } => {
+                if let Some(last) = self.chain.last_mut().filter(|last| last.number == number) {
+                    last.steps.push(at);
+                    last.bytes += bytes;
+                }
+            }
+            Outline::Seal => {
                 if let Some(last) = self.chain.last_mut() {
                     last.sealed = true;
                 }
             }
             // Takes the place of a block being built without transactions.
-            Record::Import { .. } => self.keep(|last| last.sealed),
-            Record::Unwind { number, .. } => self.keep(|last| last.number <= *number),
-            Record::Open { .. } | Record::Clock { .. } | Record::Finality { .. } => {}
-        }
-    }
-
-    fn step(&mut self, at: At, step: &Flashblock) {
-        let bytes = bytes_of(&step.transactions, &step.receipts) + size_of::<Step>();
-        if step.index == 0 {
-            let (number, steps) = (step.number, vec![at]);
-            self.chain.push(Trace { number, sealed: false, steps, bytes });
-        } else if let Some(last) = self.chain.last_mut().filter(|last| last.number == step.number) {
-            last.steps.push(at);
-            last.bytes += bytes;
+            Outline::Import => self.keep(|last| last.sealed),
+            Outline::Unwind { number } => self.keep(|last| last.number <= number),
+            Outline::Other => {}
         }
     }
 
