@@ -21,7 +21,9 @@ impl Chain {
             transactions.extend(block.block.transactions.iter().cloned());
         }
         if let Some(open) = self.open.take() {
-            self.undone.push(&open.executed());
+            if !mutant!("forget-undone-steps") {
+                self.undone.push(&open.executed());
+            }
             transactions.extend(open.recorded.iter().flat_map(|one| &one.step.transactions).cloned());
         }
         if !mutant!("unwind-for-older-views") {
