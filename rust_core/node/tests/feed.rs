@@ -64,7 +64,8 @@ fn place(item: &Item) -> Place {
 /// The step as an item, after a look at all that it carries.
 fn item(step: &Stepped) -> Item {
     let Stepped { block, index, first, previous, time, signature } = step;
-    assert_eq!((*time > 0, *signature), (block.header.number > 0, None));
+    let made = block.header.number > 0;
+    assert_eq!((*time > 0, signature.is_some()), (made, made));
     assert_eq!(block.hash, block.header.hash_slow());
     assert_eq!(block.transactions.len(), block.receipts.len());
     assert_eq!(block.receipts.last().map_or(0, |last| last.cumulative_gas_used), block.header.gas_used);
