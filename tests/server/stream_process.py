@@ -1,7 +1,8 @@
 """Serves a double of the core on a free port: `python stream_process.py granian|uvicorn JSON_OF_LIMITS`.
 
 Over RPC, `publish` [kind, count, size] sends so many messages of so many bytes to a kind of channel, one after the
-other, and `step` [count, size] makes so many steps. The process prints its URL and, at the end, `stopped`.
+other, `burst` [kind, count, size, times] so many at once, several times, and `step` [count, size] makes so many steps.
+The process prints its URL and, at the end, `stopped`.
 """
 
 import asyncio
@@ -31,6 +32,14 @@ async def publish(kind: str, count: int, size: int) -> None:
     """Each message carries the time at which it was published, in seconds, and its number."""
     for number in range(count):
         node.publish(kind, json.dumps({"time": time.monotonic(), "number": number, "padding": "x" * size}))
+        await asyncio.sleep(0.001)
+
+
+@app.method("burst")
+async def burst(kind: str, count: int, size: int, times: int) -> None:
+    for time_ in range(times):
+        numbers = range(time_ * count, (time_ + 1) * count)
+        node.publish(kind, *(json.dumps({"number": number, "padding": "x" * size}) for number in numbers))
         await asyncio.sleep(0.001)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from foreseal.rpc import Limits
 from foreseal.server import App
-from foreseal.server.websocket import WebSocket
+from foreseal.server.websocket import Gone, WebSocket
 
 from asgi_client import Closed, Socket, call, connect, metrics, request, served, until
 from fake_core import FakeNode
@@ -312,6 +312,51 @@ def test_a_websocket_that_is_used_out_of_turn_says_so() -> None:
         await websocket.close(1000, "x" * 200)
         with pytest.raises(RuntimeError, match="CLOSED is not OPEN"):
             await websocket.close(1000, "")
+
+    asyncio.run(run())
+
+
+def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> None:
+    async def run() -> None:
+        given: list[str] = []
+        full = asyncio.Event()
+        full.set()
+        gone = False
+
+        async def send(message: Any) -> None:
+            await full.wait()
+            if gone:
+                raise OSError("the client has left")
+            if message["type"] == "websocket.send":
+                given.append(message["text"])
+
+        async def receive() -> Any:
+            return {"type": "websocket.connect"}
+
+        websocket = WebSocket({}, receive, send)
+        await websocket.connect()
+        await websocket.accept()
+        heard: list[int] = []
+        texts = [str(number) for number in range(100)]
+        await websocket.send_ahead(texts, heard.append)
+        assert (given, heard) == (texts, list(range(100)))
+
+        # Nothing is left of what waits for a client that does not read.
+        full.clear()
+        waiting = asyncio.ensure_future(websocket.send_ahead(texts, heard.append))
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 2 + len(texts)
+        waiting.cancel()
+        await asyncio.wait({waiting})
+        full.set()
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert (len(given), len(heard), waiting.cancelled()) == (100, 100, True)
+
+        gone = True
+        with pytest.raises(Gone, match="the client has left"):
+            await websocket.send_ahead(texts[:3], heard.append)
+        assert len(heard) == 100
 
     asyncio.run(run())
 

@@ -134,6 +134,21 @@ def test_a_client_that_stops_reading_costs_little_delays_nobody_and_is_told(kind
         wait_for(lambda: server.metrics()["foreseal_connections_slow_total"] == 1, 20, "the end of the slow one")
 
 
+def test_what_comes_many_at_a_time_comes_in_order(kind: str) -> None:
+    """20,000 logs, 200 of them at once: small ones, and of 5 kB for a socket that is full again and again."""
+    for size, buffer in ((10, None), (5_000, SMALL)):
+        with (
+            serving(kind, outgoing_frames=100_000, outgoing_bytes=1 << 30) as server,
+            server.connect(buffer=buffer) as reader,
+            server.connect() as other,
+        ):
+            assert reader.ask("eth_subscribe", "logs", {})
+            other.call("burst", "logs", 200, size, 100)
+            numbers = [reader.hear()["params"]["result"]["number"] for _ in range(20_000)]
+            assert numbers == list(range(20_000))
+            assert other.hear()["result"] is None
+
+
 def test_a_reader_of_the_feed_that_stops_is_told_what_it_missed(kind: str) -> None:
     """1,500 steps of 10 kB while it reads nothing: what it had, one message of the gap, then live again."""
     steps = 1500

@@ -39,6 +39,9 @@ class App:
         self.registry = Registry()
         self.admin_url: str | None = None
         """Where administrators call, while it runs; None without an admin listener."""
+        self.ahead = 1
+        """Messages that each WebSocket may begin to send at once. More than one, set before `startup`, is for a server
+        in front that sends in the order in which sending was begun, which the protocol does not promise."""
         self._settings = settings
         self._make_node = make_node
         self._node: Any = None
@@ -68,7 +71,9 @@ class App:
         node.start()
         self._node, self._dispatcher = node, dispatcher
         self._bodies = bodies = Bodies(loop, settings.limits.wait)
-        self._connections = connections = Connections(dispatcher.calls.completions.hub, settings.limits, loop)
+        self._connections = connections = Connections(
+            dispatcher.calls.completions.hub, settings.limits, loop, self.ahead
+        )
         self._endpoint = Endpoint(Handler(node, dispatcher, settings, connections), bodies, connections)
         if admin is not None:
             await self._open_admin(settings, dispatcher, bodies, connections, admin)

@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from foreseal.rpc.dispatch import Reply
 from foreseal.rpc.limits import Limits
-from foreseal.rpc.outbox import END, Outbox, Traffic
+from foreseal.rpc.outbox import END, Budget, Outbox, Traffic
 from foreseal.rpc.session import Exchange
 from foreseal.server.handler import Handler
 from foreseal.server.websocket import Gone, Side, WebSocket
@@ -30,7 +30,10 @@ Ending = tuple[int, str]
 class Connection:
     """A connection that was accepted. Used from the event loop's thread only."""
 
-    def __init__(self, websocket: WebSocket, handler: Handler, limits: Limits, traffic: Traffic) -> None:
+    def __init__(
+        self, websocket: WebSocket, handler: Handler, limits: Limits, traffic: Traffic, ahead: int = 1
+    ) -> None:
+        """At most `ahead` messages of those that wait begin to be sent at once."""
         self.outbox = Outbox(limits.outgoing_bytes, limits.outgoing_frames, traffic)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when nothing of it is left."""
@@ -43,6 +46,8 @@ class Connection:
         self._websocket = websocket
         self._handler = handler
         self._most_calls = limits.connection_calls
+        self._ahead = ahead
+        self._frames = 0
         self._session = handler.session(self)
         # None where the client has left.
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
@@ -152,18 +157,32 @@ class Connection:
         exchange.answered(answer)
 
     async def _write(self) -> None:
-        outbox, send, frames = self.outbox, self._websocket.send, 0
+        outbox, write = self.outbox, self._write_each if self._ahead == 1 else self._write_ahead
         while True:
-            budget, prefix, messages = await outbox.take()
-            for message in messages:
-                await send(f"{prefix}{message}{END}" if prefix else message)
-                self.quiet = 0
-                if prefix:
-                    outbox.traffic.notified += 1
-                budget.give(len(message), 1)
-                frames += 1
-                if not frames % _FRAMES_OF_A_TURN:
-                    await asyncio.sleep(0)
+            await write(*await outbox.take())
+
+    async def _write_each(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
+        for message in messages:
+            await self._websocket.send(f"{prefix}{message}{END}" if prefix else message)
+            self._sent(budget, prefix, message)
+            self._frames += 1
+            if not self._frames % _FRAMES_OF_A_TURN:
+                await asyncio.sleep(0)
+
+    async def _write_ahead(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
+        for start in range(0, len(messages), self._ahead):
+            await self._write_part(budget, prefix, messages[start : start + self._ahead])
+            await asyncio.sleep(0)
+
+    async def _write_part(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
+        texts = [f"{prefix}{message}{END}" for message in messages] if prefix else messages
+        await self._websocket.send_ahead(texts, lambda number: self._sent(budget, prefix, messages[number]))
+
+    def _sent(self, budget: Budget, prefix: str, message: str) -> None:
+        self.quiet = 0
+        if prefix:
+            self.outbox.traffic.notified += 1
+        budget.give(len(message), 1)
 
     async def _finish(self) -> None:
         if self._reader is not None:

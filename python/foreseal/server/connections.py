@@ -20,13 +20,15 @@ _LAST_CLOSE_TIME = 1.0
 class Connections:
     """Used from the event loop's thread only."""
 
-    def __init__(self, hub: Hub, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, hub: Hub, limits: Limits, loop: asyncio.AbstractEventLoop, ahead: int = 1) -> None:
+        """`ahead`: see `Connection`; more than one only behind a server that keeps the order of what was begun."""
         self.hub = hub
         self.refused = 0
         """Handshakes refused because there were too many connections."""
         self.slow = 0
         """Connections closed because their clients did not read."""
         self._limits = limits
+        self._ahead = ahead
         self._loop = loop
         self._open: set[Connection] = set()
         self._stopping = False
@@ -49,7 +51,7 @@ class Connections:
             if refusal is not None:
                 await websocket.deny(refusal)
                 return
-            connection = Connection(websocket, handler, self._limits, self.hub.traffic)
+            connection = Connection(websocket, handler, self._limits, self.hub.traffic, self._ahead)
             self._open.add(connection)
             try:
                 await websocket.accept()

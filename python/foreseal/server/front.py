@@ -9,7 +9,7 @@ import uvloop
 
 from foreseal.server.address import free_address
 from foreseal.server.app import App
-from foreseal.server.listener import Listener
+from foreseal.server.listener import AHEAD, Listener
 
 
 def serve(app: App, host: str, port: int, on_listening: Callable[[str], None]) -> None:
@@ -28,6 +28,7 @@ async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], N
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     address, port = free_address(host, port)
+    app.ahead = AHEAD
     await app.startup()
     try:
         if not stop.is_set():

@@ -16,6 +16,10 @@ BACKLOG = 1024
 # Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
 # clients poll: every now and then the close would meet a request on its way, which then fails.
 IDLE_TIME = 125_000
+# Messages that a WebSocket may begin to send at once. granian's one thread takes them up in this order and sends them
+# under a lock that is first come, first served. One at a time, each would wake that thread anew, which costs as much as
+# all the rest.
+AHEAD = 64
 # Seconds between two looks whether the server listens already.
 _LOOK = 0.01
 

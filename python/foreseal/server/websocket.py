@@ -11,7 +11,8 @@ Each method says which states it needs; another state is a mistake of the caller
 client does is never one: a client that is gone makes `receive` return None and `send` raise `Gone`.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -91,6 +92,25 @@ class WebSocket:
         """Send one message; returns when the server in front took it. Raises `Gone`."""
         self._need(self.server, Side.OPEN)
         await self._put({"type": "websocket.send", "text": text})
+
+    async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
+        """Begin to send all messages, then wait for one after the other: `sent` gets the number of each. Raises `Gone`.
+
+        For servers that send in the order in which sending was begun, though the protocol does not promise it. What
+        was not sent is given up when the caller is cancelled.
+        """
+        self._need(self.server, Side.OPEN)
+        begun = [asyncio.ensure_future(self._send({"type": "websocket.send", "text": text})) for text in texts]
+        try:
+            for number, each in enumerate(begun):
+                await each
+                sent(number)
+        except Exception as error:  # as in `_put`
+            self.client = Side.CLOSED
+            raise Gone(str(error)) from error
+        finally:
+            for each in begun:
+                each.cancel()
 
     async def close(self, code: int, reason: str) -> None:
         """Close an open connection; returns when the close frame is on its way. Raises `Gone`."""
