@@ -18,7 +18,8 @@ from live import DEV_ACCOUNTS, LiveNode, wait_for
 from live.process import foreseal_command
 from live.sending import CHAIN_ID
 
-PRODUCTION = ("--block-time", "1s", "--step", "50ms")
+# So few blocks stay in memory that most receipts are made from the store.
+PRODUCTION = ("--block-time", "1s", "--step", "50ms", "--store-recent", "1")
 SENDERS = 6
 # Seconds until a round's transactions must be in steps.
 INCLUDED = 60.0
@@ -41,6 +42,8 @@ class Summary:
     filled: int = 0
     """Those that hold transactions."""
     receipts: int = 0
+    unchanged: int = 0
+    """Those of them that had been read before, from the pending block, and were the same."""
     bits: Counter[str] = field(default_factory=Counter)
     """Bits that were changed, one at a time, by field."""
     faults: list[str] = field(default_factory=list)
@@ -50,7 +53,8 @@ class Summary:
         changes = sum(self.bits.values())
         return (
             f"seed {self.seed}: {self.blocks:,} blocks, one kill, {self.steps:,} signed steps "
-            f"({self.filled:,} with transactions), {self.receipts:,} receipts verified; "
+            f"({self.filled:,} with transactions), {self.receipts:,} receipts verified, "
+            f"{self.unchanged:,} of them the same from the pending block and at the end; "
             f"one bit changed {changes:,} times ({bits}); faults: {len(self.faults)}"
         )
 
@@ -67,6 +71,8 @@ class Campaign:
         self._command = [foreseal_command(), "dev", "--port", "0", *PRODUCTION, "--datadir", str(datadir)]
         self._wallets = [Wallet(account) for account in DEV_ACCOUNTS[:SENDERS]]
         self._sent: list[str] = []
+        self._seen: dict[str, Receipt] = {}
+        """Receipts as they were read first."""
 
     def run(self, steps: int) -> Summary:
         """Fill so many steps, half of them before a kill; then check all that was signed."""
@@ -103,7 +109,8 @@ class Campaign:
                 signed = wallet.sign(nonces[wallet.address], to, data if to else b"", value=1)
                 nonces[wallet.address] += 1
                 round_.append(node.rpc("eth_sendRawTransaction", signed.raw))
-            wait_for(lambda sent=round_[-1]: node.rpc("foreseal_preconfirmation", sent), INCLUDED, "step")
+            last = round_[-1]
+            self._seen[last] = wait_for(lambda sent=last: node.rpc("foreseal_preconfirmation", sent), INCLUDED, "step")
             self._sent += round_
 
     def _journal(self) -> list[Step]:
@@ -138,6 +145,10 @@ class Campaign:
                 self._fault("receipt", step)
                 continue
             summary.receipts += 1
+            if sent in self._seen:
+                summary.unchanged += receipt == self._seen[sent]
+                if receipt != self._seen[sent]:
+                    self._fault("changed", receipt)
             # One receipt of each step.
             if step["hash"] not in shown:
                 shown.add(step["hash"])

@@ -20,7 +20,7 @@ use crate::settings::PySettings;
 /// A development node on the caller's thread. It makes a step, seals and moves its clock only when it is told to.
 ///
 /// `settings` as for `Node`; `time` is what the clock begins with, seconds since 1970. The same settings, time and calls
-/// give the same blocks, hashes included. Raises NodeError.
+/// give the same blocks, hashes and signatures included. Raises NodeError.
 #[pyclass(name = "SteppedNode", module = "foreseal._core", frozen)]
 pub struct PySteppedNode {
     api: Api,

@@ -1,0 +1,67 @@
+"""The key that signs steps: made once, given, or refused with one line and exit code 2."""
+
+import stat
+from pathlib import Path
+
+import pytest
+from eth_account import Account
+
+from command import foreseal
+from live import live_node
+from live.accounts import DEV_ACCOUNTS, key_of
+
+
+def held(path: Path, text: str, mode: int = 0o600) -> Path:
+    """A file with these permissions."""
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_the_first_start_makes_a_key_and_the_next_one_finds_it(tmp_path: Path) -> None:
+    signers = set()
+    for _ in range(2):
+        with live_node("--datadir", str(tmp_path)) as node:
+            signers.add(node.rpc("foreseal_status")["signer"])
+    path = tmp_path / "sequencer.key"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert signers == {Account.from_key(path.read_text().strip()).address.lower()}
+
+
+def test_a_key_that_is_given_is_used_and_none_is_made(tmp_path: Path) -> None:
+    account = DEV_ACCOUNTS[3]
+    given = held(tmp_path / "given", key_of(account) + "\n")
+    data = tmp_path / "data"
+    with live_node("--datadir", str(data), "--sequencer-key", str(given)) as node:
+        assert node.rpc("foreseal_status")["signer"] == account.address.lower()
+    assert not (data / "sequencer.key").exists()
+
+
+WIDE = ("11" * 32, 0o644, "others than its owner have access to it (mode 644): chmod 600 it")
+SHORT = ("11" * 31, 0o600, "it does not hold a key: 64 hex digits and nothing else")
+
+
+def refusal(data: Path, path: Path, *options: object) -> str:
+    """Why a node does not start with the key at `path`."""
+    done = foreseal("dev", "--port", "0", "--datadir", data, *options)
+    begin = f"foreseal: sequencer key {path}: "
+    assert done.returncode == 2
+    assert done.stderr.startswith(begin)
+    return done.stderr.removeprefix(begin)
+
+
+@pytest.mark.parametrize(("text", "mode", "words"), [WIDE, SHORT])
+def test_what_is_no_key_is_refused_and_stays(tmp_path: Path, text: str, mode: int, words: str) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    own, given = held(data / "sequencer.key", text, mode), held(tmp_path / "given", text, mode)
+    assert refusal(data, own) == f"{words}\n"
+    assert refusal(data, given, "--sequencer-key", given) == f"{words}\n"
+    assert (own.read_text(), given.read_text()) == (text, text)
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    words = refusal(tmp_path / "data", path, "--sequencer-key", path)
+    assert words == "cannot open it: No such file or directory (os error 2)\n"
+    assert not path.exists()
