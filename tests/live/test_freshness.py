@@ -12,6 +12,7 @@ from live import DEV_ACCOUNTS, HttpAnswer, LiveNode, Rpc, RpcFailure, live_node,
 from live.blocks import wait_for_block
 from live.process import FAST, foreseal_command
 from live.sending import Sender, signed
+from raw_websocket import RawWebSocket
 
 ACCOUNT, OTHER = DEV_ACCOUNTS[0], DEV_ACCOUNTS[1]
 PENDING = ("eth_getBlockByNumber", "pending", True)
@@ -122,6 +123,24 @@ def test_a_full_disk_is_visible_everywhere_and_nothing_else_changes(tmp_path: Pa
         assert [page(node.rpc, path).status for path in ("/healthz", "/readyz")] == [200, 200]
     finally:
         assert node.stop() == 0
+
+
+def test_heartbeats_end_with_production_and_connections_do_not() -> None:
+    with live_node() as node, RawWebSocket(int(node.url.rpartition(":")[2])) as feed:
+        assert feed.ask("eth_subscribe", "foreseal_feed").startswith("0x")
+        heard = feed.hear()["params"]["result"]
+        while "heartbeat" not in heard:
+            heard = feed.hear()["params"]["result"]
+        status = stop_production(node)
+        # What was on its way comes before the answer, and nothing behind it: no tick, no step.
+        feed.call("eth_blockNumber")
+        while "id" not in (message := feed.hear()):
+            heard = message["params"]["result"]
+        assert message["result"] == status["latest"]
+        place = heard.get("heartbeat") or {"block": heard["number"], "index": heard["index"], "hash": heard["hash"]}
+        assert place == {name: status[name] for name in ("block", "index", "hash")}
+        wait_for(lambda: node.rpc("foreseal_status")["age"] > 500, 30, "the time of ten ticks")
+        assert feed.ask("eth_blockNumber") == status["latest"]
 
 
 def test_who_waits_for_a_receipt_is_told_in_time_when_production_ends() -> None:
