@@ -18,6 +18,9 @@ class SocketNode(ScriptedNode):
         super().__init__()
         self.port = 0
         self.subscriptions = 0
+        self.connected = 0
+        self.left = asyncio.Event()
+        """Set when a connection ended."""
         self.closed = asyncio.Event()
         """Set when a connection with a subscription ended."""
         self._server: Server | None = None
@@ -37,6 +40,7 @@ class SocketNode(ScriptedNode):
         self.links.clear()
 
     async def _serve(self, connection: ServerConnection) -> None:
+        self.connected += 1
         link = SocketLink(self, connection)
         self.links.append(link)
         sending = asyncio.create_task(link.write())
@@ -55,6 +59,8 @@ class SocketNode(ScriptedNode):
             await asyncio.gather(sending, return_exceptions=True)
             with contextlib.suppress(ValueError):
                 self.links.remove(link)
+            self.connected -= 1
+            self.left.set()
             if link.subscribed:
                 self.closed.set()
 

@@ -412,3 +412,82 @@ def test_any_script_leaves_the_reader_with_the_nodes_chain(
         except Reopen:
             reader.reopen()
     assert reader.chain == hashes(node.chain)
+
+
+def test_a_step_that_was_undone_and_made_again_at_once_was_never_gone() -> None:
+    node = ScriptedNode()
+    node.add()
+    first = node.add(seal=True)
+    node.script.extend([lambda node: [node.undo(1), node.again(first)], add, beat])
+    reader = Reader(node, True, Place.read(first.place)).read()
+    # What the removal led back to could not be asked for any more, so the feed began again from where it was.
+    assert reader.told == hashes(node.chain)[3:]
+    assert reader.feed.connections == 2
+
+
+def test_places_beyond_the_remembered_ones_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foreseal.client.feed._REMEMBERED", 3)
+    node = ScriptedNode([*[seal, add, add] * 4, undo(12), beat])
+    reader = Reader(node, True).read()
+    assert len(reader.events) == 24
+    assert reader.feed.place == Place.read(node.chain[0].place)
+    # One for the beginning, and one for each block whose last step was forgotten.
+    assert node.asked.count("foreseal_getFlashblocks") > 3
+
+
+def raw(message: Any) -> Action:
+    """Sends a message as it is."""
+    return lambda node: [link._queue.append(orjson.dumps(message)) for link in node.links]
+
+
+def test_messages_that_are_not_for_the_feed_are_passed_over() -> None:
+    other = {"jsonrpc": "2.0", "method": "eth_subscription", "params": {"subscription": "0xother", "result": {}}}
+    strange = {"jsonrpc": "2.0", "method": "later_invention", "params": [1]}
+    node = ScriptedNode([raw(other), raw(strange), raw({"jsonrpc": "2.0", "id": 77, "result": True}), add])
+    reader = Reader(node, True).read()
+    assert reader.told == hashes(node.chain)[1:]
+    assert reader.feed.connections == 1
+
+
+@pytest.mark.parametrize("message", [5, {"jsonrpc": "2.0", "method": "eth_subscription", "params": {"result": 5}}])
+def test_messages_that_no_node_sends_are_an_error(message: Any) -> None:
+    def send(node: ScriptedNode) -> None:
+        for link in node.links:
+            said = {**message, "params": {**message["params"], "subscription": link._ident}} if message != 5 else 5
+            link._queue.append(orjson.dumps(said))
+
+    node = ScriptedNode([send, push(lambda _: {"heartbeat": {"block": "0x1"}}), add])
+    reader = Reader(node, True)
+    for says in ("a message of the feed", "no place of a step"):
+        with pytest.raises(NotUnderstood, match=says):
+            reader.take()
+    reader.read()
+    assert reader.told == hashes(node.chain)[1:]
+
+
+def test_a_connection_that_the_node_refuses_is_tried_again() -> None:
+    refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "too many connections"}}
+    node = ScriptedNode([raw(refusal), add, add])
+    reader = Reader(node, True).read()
+    assert reader.told == hashes(node.chain)[1:]
+    assert reader.feed.connections == 2
+
+
+def test_an_oldest_place_that_is_not_told_is_none() -> None:
+    class Terse(ScriptedNode):
+        def answer(self, request: dict[str, Any]) -> bytes:
+            failure = {"code": -32001, "message": "gone"}
+            return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "error": failure})
+
+    with pytest.raises(CursorGone, match="gone") as caught:
+        run(Reader(Terse(), False).feed.next())
+    assert caught.value.oldest is None
+
+
+def test_connecting_has_a_deadline_too() -> None:
+    node = ScriptedNode([beat] * 50)
+    reader = Reader(node, True)
+    node.starting, reader.feed.deadline = 1000, 0.5
+    with pytest.raises(TimedOut):
+        run(reader.feed.connect())
+    assert node.time < 1

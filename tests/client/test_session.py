@@ -9,8 +9,10 @@ from eth_account import Account
 
 from foreseal.client import ConnectionLost, NotUnderstood, Options, RpcError, TimedOut, calls
 from foreseal.client.flow import run
+from foreseal.client.pages import get_logs
 from foreseal.client.requests import Request
 from foreseal.client.session import Session
+from foreseal.codec import keccak, rlp_encode
 
 # Signed once and for all: a transfer of nothing.
 SIGNED = Account.from_key(b"\1" * 32).sign_transaction(
@@ -180,6 +182,15 @@ def test_a_batch_that_is_refused_as_a_whole_raises_that_error() -> None:
         run(Session(Answering(refusal), Options()).batch([calls.block_number()] * 2))
 
 
+def test_the_answer_to_another_call_is_not_taken() -> None:
+    other = b'{"jsonrpc":"2.0","id":99,"result":"0x9"}'
+    failed = b'{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"no"}}'
+    assert execute(Answering(other, failed, result("0x7")), calls.block_number()) == 7
+    for wrong in (other, failed):
+        with pytest.raises(ConnectionLost, match="for another call"):
+            execute(Answering(wrong), calls.block_number(), attempts=1)
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
@@ -199,3 +210,51 @@ def test_what_is_no_answer_is_said_to_be_none(answer: bytes, says: str) -> None:
 
 def test_the_hash_of_a_transaction_is_that_of_its_bytes() -> None:
     assert calls.transaction_hash(RAW) == calls.transaction_hash("0x" + RAW.hex()) == HASH
+
+
+def test_the_hash_of_a_transaction_with_blobs_leaves_them_out() -> None:
+    body: Any = [1, 2, b"\x05" * 20]
+    wrapped = b"\x03" + rlp_encode([body, [b"blob"], [b"commitment"], [b"proof"]])
+    bare = b"\x03" + rlp_encode(body)
+    assert calls.transaction_hash(wrapped) == calls.transaction_hash(bare) == "0x" + keccak(bare).hex()
+    assert calls.transaction_hash(b"\x03\xff") == "0x" + keccak(b"\x03\xff").hex()
+
+
+def test_parameters_are_written_as_the_node_reads_them() -> None:
+    overrides = {"0xaa": {"balance": 5, "code": b"\x01", "stateDiff": {"0x00": "0x01"}, "list": [1, None, True]}}
+    request = calls.call({"to": b"\xbb", "value": 7, "data": bytearray(b"\x02"), "gas": None}, 5, overrides)
+    assert request.params == (
+        {"to": "0xbb", "value": "0x7", "data": "0x02"},
+        "0x5",
+        {"0xaa": {"balance": "0x5", "code": "0x01", "stateDiff": {"0x00": "0x01"}, "list": ["0x1", None, True]}},
+    )
+    assert calls.request("any", b"\x01", 5, {"a": 1}).params == ("0x01", 5, {"a": 1})
+    with pytest.raises(TypeError):
+        calls.get_balance(5)  # type: ignore[arg-type]
+
+
+def log(index: int, **changes: Any) -> dict[str, Any]:
+    quantities = dict.fromkeys(("blockNumber", "transactionIndex"), "0x1")
+    names = dict.fromkeys(("address", "data", "blockHash", "transactionHash"), "0x00")
+    return {**quantities, **names, "logIndex": hex(index), "topics": [], "removed": False, **changes}
+
+
+def test_logs_that_leave_the_chain_between_two_pages_are_taken_off_the_list() -> None:
+    pages = [
+        {"logs": [log(0), log(1)], "cursor": "0xc1"},
+        {"logs": [log(1, removed=True), log(2)], "cursor": "0xc2"},
+        {"logs": [], "cursor": "0xc3"},
+    ]
+    transport = Answering(*map(result, pages))
+    found = run(get_logs(Session(transport, Options()), 0, "latest", page=2))
+    assert [each.log_index for each in found] == [0, 2]
+    asked = [each["params"][0] for each in transport.asked]
+    filter = {"fromBlock": "0x0", "toBlock": "latest"}
+    assert asked[0] == {"filter": filter, "limit": "0x2"}
+    assert asked[2] == {"filter": filter, "cursor": "0xc2", "limit": "0x2"}
+
+
+def test_an_empty_page_is_the_end_only_where_there_is_none() -> None:
+    pages = [{"logs": [], "cursor": "0xc1"}, {"logs": [log(0)], "cursor": None}]
+    assert len(run(get_logs(Session(Answering(*map(result, pages)), Options()), 0, 9))) == 1
+    assert run(get_logs(Session(Answering(*map(result, pages)), Options()), 0)) == []

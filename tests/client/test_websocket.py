@@ -17,6 +17,13 @@ from streams.proxy import CuttingProxy
 QUICK = Options(timeout=5.0, silence=5.0, backoff=Backoff(0.001, 0.01), attempts=50)
 
 
+class Mute(SocketNode):
+    """Answers no call but that of somebody else."""
+
+    def answer(self, request: dict[str, Any]) -> bytes:
+        return b'{"jsonrpc":"2.0","id":99999,"result":null}'
+
+
 @asynccontextmanager
 async def listening(mean: int | None = None) -> AsyncIterator[tuple[SocketNode, CuttingProxy, str]]:
     """A node behind a proxy, and the URL of the proxy."""
@@ -32,7 +39,7 @@ async def listening(mean: int | None = None) -> AsyncIterator[tuple[SocketNode, 
 
 
 @contextmanager
-def listening_thread() -> Iterator[tuple[SocketNode, Callable[[Callable[[], Any]], Any], str]]:
+def listening_thread(node: SocketNode) -> Iterator[tuple[SocketNode, Callable[[Callable[[], Any]], Any], str]]:
     """The same on the event loop of another thread, and a function that runs something there."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -45,7 +52,6 @@ def listening_thread() -> Iterator[tuple[SocketNode, Callable[[Callable[[], Any]
 
         return asyncio.run_coroutine_threadsafe(run(), loop).result(10)
 
-    node = SocketNode()
     there(node.listen)
     try:
         yield node, there, f"ws://127.0.0.1:{node.port}"
@@ -95,11 +101,6 @@ def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
 
 
 def test_an_answer_that_does_not_come_is_a_time_out() -> None:
-    # The scripted node answers nothing but what it knows.
-    class Mute(SocketNode):
-        def answer(self, request: dict[str, Any]) -> bytes:
-            return b'{"jsonrpc":"2.0","id":99999,"result":null}'
-
     async def main() -> None:
         node = Mute()
         await node.listen()
@@ -109,6 +110,15 @@ def test_an_answer_that_does_not_come_is_a_time_out() -> None:
         await node.stop()
 
     asyncio.run(main())
+
+
+def test_a_call_that_is_given_up_takes_its_connection_with_it() -> None:
+    # Its answer may still come, and belongs to no other call.
+    with listening_thread(Mute()) as (node, there, url), Client(url, Options(timeout=0.1, attempts=1)) as client:
+        with pytest.raises(TimedOut):
+            client.block_number()
+        there(node.left.wait)
+        assert node.connected == 0
 
 
 @pytest.mark.parametrize("mean", [400, 3_000, 20_000])
@@ -185,7 +195,7 @@ def test_a_feed_lets_go_of_its_connection_when_it_is_closed() -> None:
 
 
 def test_the_blocking_client_reads_calls_and_feed() -> None:
-    with listening_thread() as (node, there, url), Client(url, QUICK) as client:
+    with listening_thread(SocketNode()) as (node, there, url), Client(url, QUICK) as client:
         place = client.get_flashblocks().cursor
         with client.feed(place) as feed:
             added = [there(node.add)["hash"] for _ in range(3)]
@@ -201,7 +211,7 @@ def test_the_blocking_client_reads_calls_and_feed() -> None:
 
 
 def test_the_blocking_clients_answers_stay_with_their_calls() -> None:
-    with listening_thread() as (node, _, url), Client(url, QUICK) as client:
+    with listening_thread(SocketNode()) as (node, _, url), Client(url, QUICK) as client:
         wrong: list[Any] = []
 
         def ask(limit: int) -> None:

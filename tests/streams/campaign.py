@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,14 +59,15 @@ class Summary:
     lags: int = 0
     reopened: int = 0
     """How often a reader began anew with its saved cursor alone."""
-    reorganisations: Counter[str] = field(default_factory=Counter)
+    reorganisations: dict[str, int] = field(default_factory=dict)
+    """By method; those that the node refused, or did not answer because it was killed, apart."""
     seconds: int = 0
     journalled: int = 0
     """Steps of the journal that each reader's were compared with."""
     faults: int = 0
 
     def __str__(self) -> str:
-        reorganised = sum(self.reorganisations.values())
+        reorganised = sum(count for kind, count in self.reorganisations.items() if kind != "refused")
         return (
             f"{self.events} events over {READERS} connections (seed {self.seed}): {self.steps} steps, "
             f"{self.transactions} transactions, {self.logs} logs, {self.undone} steps undone; {self.blocks} blocks, "
@@ -186,10 +186,11 @@ class Campaign:
         depth = self._rng.randint(1, DEEPEST)
         try:
             await asyncio.to_thread(self._go_back, kind, depth)
-            self.summary.reorganisations[kind] += 1
         except (*GONE, RpcFailure):
             # The node was killed meanwhile, or the chain is not so long.
-            self.summary.reorganisations["refused"] += 1
+            kind = "refused"
+        done = self.summary.reorganisations
+        done[kind] = done.get(kind, 0) + 1
 
     def _go_back(self, kind: str, depth: int) -> None:
         rpc = Rpc(self._node.url)

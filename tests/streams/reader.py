@@ -12,7 +12,7 @@ from foreseal.client import AsyncClient, Event, Flashblock, Options, Place, Rece
 # One event in so many ends the reader's process, as far as the node can tell: it begins anew with its cursor alone.
 REOPENED = 2000
 # At one in so many it is busy with something else, for so many seconds at most.
-PAUSED, PAUSE = 50, 1.5
+PAUSED, PAUSE = 100, 4.0
 
 
 class Told(NamedTuple):
