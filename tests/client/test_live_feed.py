@@ -17,6 +17,7 @@ from foreseal.client import (
     Flashblock,
     Options,
     Place,
+    RpcError,
     StepAdded,
     StepRemoved,
     calls,
@@ -113,6 +114,20 @@ def test_a_receipt_is_waited_for_by_the_feed(node: LiveNode) -> None:
                 assert (await waiting).succeeded
 
         asyncio.run(main())
+
+
+@KINDS
+def test_a_refusal_without_an_id_is_that_of_the_call(node: LiveNode, kind: str) -> None:
+    batch = [calls.chain_id()] * 1001
+
+    async def main() -> None:
+        async with AsyncClient(target(node, kind), Options(timeout=5.0)) as client:
+            with pytest.raises(RpcError, match="at most 1000"):
+                await client.batch(batch)
+
+    asyncio.run(main())
+    with Client(target(node, kind), Options(timeout=5.0)) as client, pytest.raises(RpcError, match="at most 1000"):
+        client.batch(batch)
 
 
 @KINDS

@@ -129,13 +129,22 @@ class WebSocketTransport:
                 if self._calls is None:
                     self._calls = self._connect(seconds, pings=True)
                 self._calls.send(body)
-                return _bytes(self._calls.receive(seconds))
+                return self._answer(self._calls, _ident(body), seconds)
             except BaseException:
                 # What was asked may still be answered, and would be taken for the answer to the next call.
                 calls, self._calls = self._calls, None
                 if calls is not None:
                     calls.abandon()
                 raise
+
+    def _answer(self, calls: WebSocketLink, ident: Any, seconds: float) -> bytes:
+        """The message that answers the call, whatever comes before it."""
+        end = time.monotonic() + seconds
+        while True:
+            answer = _bytes(calls.receive(max(end - time.monotonic(), 0.0)))
+            # What a node refused before it read the id comes with none.
+            if _ident(answer) in (ident, None):
+                return answer
 
     def dial(self, seconds: float) -> WebSocketLink:
         """A connection for a feed."""
@@ -178,7 +187,7 @@ class AsyncWebSocketTransport:
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:
         """The answer to a request body."""
-        ident = _ident(orjson.loads(body))
+        ident = _ident(body)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._waiting[ident] = answer
         try:
@@ -204,11 +213,17 @@ class AsyncWebSocketTransport:
         try:
             while True:
                 answer = _bytes(await link.receive(None))
-                waiting = self._waiting.get(_ident(orjson.loads(answer)))
+                waiting = self._whose(_ident(answer))
                 if waiting is not None and not waiting.done():
                     waiting.set_result(answer)
-        except (ConnectionLost, ValueError) as error:
+        except ConnectionLost as error:
             self._break(link, error)
+
+    def _whose(self, ident: Any) -> "asyncio.Future[bytes] | None":
+        """Who waits for the answer with this id. One without can be told only where one call is under way."""
+        if ident is None and len(self._waiting) == 1:
+            return next(iter(self._waiting.values()))
+        return self._waiting.get(ident)
 
     def _break(self, link: AsyncWebSocketLink, error: Exception) -> None:
         if self._calls is link:
@@ -249,8 +264,12 @@ def _bytes(message: str | bytes) -> bytes:
     return message if isinstance(message, bytes) else message.encode()
 
 
-def _ident(message: Any) -> Any:
-    """By what an answer is told apart: its id, or that of the first of a batch."""
+def _ident(body: bytes) -> Any:
+    """By what call and answer are known: their id, or that of the first of a batch; None where there is none."""
+    try:
+        message = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
     if isinstance(message, list):
         message = message[0] if message else None
     return message.get("id") if isinstance(message, dict) else None
