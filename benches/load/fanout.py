@@ -3,7 +3,8 @@
 A delay runs from the moment at which the core had synced the step to its journal (its log line) to the moment at which
 the subscriber's process had the bytes. The subscribers are one other process on the same machine (`crowd.py`), whose
 own limit and share of a core are given beside. CPU is that of the whole server process, all threads, less what it
-needs for the same steps without subscribers.
+needs for the same steps without subscribers. A run ends when the server has sent all: where it takes longer than the
+load, the server could not keep up.
 """
 
 import argparse
@@ -38,9 +39,9 @@ SERVERS = ("granian", "uvicorn")
 # Far above the default, so that what gives way is not the limit.
 CONNECTIONS = 10_000
 FILES = 16_384
-# Seconds that the last step's notifications get to come.
-REST = 1.0
-PATIENCE = 30
+PATIENCE = 60
+# Seconds between looks whether the server is done, and the share of a core below which it is.
+LOOK, IDLE = 0.5, 0.06
 _TICKS = os.sysconf("SC_CLK_TCK")
 _DURABLE = re.compile(r"^(\S+Z) +DEBUG .*step is durable .*?hash=(0x[0-9a-f]{64})")
 _LISTENS = re.compile(r"http://127\.0\.0\.1:(\d+)")
@@ -166,12 +167,16 @@ async def load(port: int, seconds: float, create: bool) -> str:
     return "0x" + contract.hex()
 
 
-def loaded(server: Server, seconds: float, create: bool = False) -> tuple[str, float]:
-    """Do `load`, and let what it caused be done; the contract, and the seconds of CPU that the server used for it."""
-    before = server.cpu()
+def loaded(server: Server, seconds: float, create: bool = False) -> tuple[str, float, float]:
+    """Do `load`, and wait until the server has nothing left to do: the contract, seconds of its CPU, seconds in all."""
+    cpu, began = server.cpu(), time.monotonic()
     contract = uvloop.run(load(server.port, seconds, create))
-    time.sleep(REST)
-    return contract, server.cpu() - before
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        before = server.cpu()
+        time.sleep(LOOK)
+        if server.cpu() - before < IDLE * LOOK or time.monotonic() > deadline:
+            return contract, server.cpu() - cpu, time.monotonic() - began
 
 
 def delays(arrived: list[list[Any]], synced: dict[str, float]) -> dict[str, Any]:
@@ -184,26 +189,27 @@ def delays(arrived: list[list[Any]], synced: dict[str, float]) -> dict[str, Any]
 def measure(kind: str, count: int, seconds: float) -> dict[str, Any]:
     """The figures of one server with so many subscribers."""
     with served(kind) as server:
-        contract, _ = loaded(server, 1.0, create=True)
-        _, without = loaded(server, seconds / 2)
+        contract, *_ = loaded(server, 1.0, create=True)
+        _, without, alone_for = loaded(server, seconds / 2)
         alone = server.resident()
         crowd = Crowd(server.port, count, contract)
         connected = server.resident()
-        _, with_them = loaded(server, seconds)
+        _, with_them, took = loaded(server, seconds)
         busy = server.resident()
         seen = crowd.end()
     arrived = delays(seen["arrived"], server.synced)
     expected = count * LOGS * round(seconds * 1000 / STEP_MS)
-    used = with_them - without * (seconds + REST) / (seconds / 2 + REST)
+    used = with_them - without * took / alone_for
     got = arrived["notifications"]
     return {
         "server": kind,
         "subscribers": count,
         "expected": expected,
         **arrived,
-        "per_second": round(got / seconds),
+        "seconds": round(took, 1),
+        "load_seconds": seconds,
         "closed": seen["closed"],
-        "server_cores": round(with_them / (seconds + REST), 3),
+        "server_cores": round(with_them / took, 3),
         "cpu_us_per_notification": round(used / got * 1e6, 2) if got else None,
         "kb_per_subscriber": round((connected - alone) / count / 1000, 1),
         "kb_per_subscriber_loaded": round((busy - alone) / count / 1000, 1),
@@ -219,7 +225,7 @@ def show(figures: dict[str, Any]) -> None:
         f"{figures['server']:8} {figures['subscribers']:>5}"
         f"  {figures['notifications']:>9,} of {figures['expected']:>9,}"
         f"  delay {delay['p50_ms']:.1f}/{delay['p99_ms']:.1f} ms  {figures['cpu_us_per_notification']} us each"
-        f"  {figures['kb_per_subscriber']} KB each  server {figures['server_cores']} cores,"
+        f"  {figures['seconds']} s  {figures['kb_per_subscriber']} KB each  server {figures['server_cores']} cores,"
         f" subscribers {figures['subscribers_cores']}  closed {figures['closed']}",
         flush=True,
     )
