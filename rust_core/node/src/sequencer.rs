@@ -210,10 +210,13 @@ impl Sequencer {
         let view = Arc::new(self.view()?);
         // Before the view that no longer has them: a transaction is never in neither.
         let returned = match draft.returning {
-            Some(returning) => self.shared.pool.reinsert(&returning, || view.clone()).map(drop),
+            Some(returning) => {
+                let dropped = self.shared.pool.reinsert(&returning, || view.clone());
+                self.shared.feed.arrived();
+                dropped.map(drop)
+            }
             None => Ok(()),
         };
-        self.shared.feed.arrived();
         self.shared.publish(view);
         self.tell_fees();
         self.link.trim(&mut self.journal);
