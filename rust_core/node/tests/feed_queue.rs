@@ -160,3 +160,34 @@ fn a_wait_ends_when_somebody_wakes_it() {
         assert_eq!(kinds(&waiting.join().unwrap()), "v");
     });
 }
+
+/// Whoever looks at the newest view while others are published follows on without gap or double by the entries after it.
+#[test]
+fn the_newest_view_and_the_entries_after_it_are_of_one_moment() {
+    let (_datadir, _wallets, bench) = start();
+    let feed = bench.node.feed();
+    let mut entries = take(&bench);
+    let mut looks = Vec::new();
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for wei in 1..200 {
+                bench.node.control(|writer| writer.write(&balance(wei))).unwrap();
+            }
+        });
+        while !writing.is_finished() {
+            looks.push(feed.newest().unwrap());
+            entries.extend(feed.take(Duration::ZERO));
+            looks.dedup_by(|next, last| next.0 == last.0 && Arc::ptr_eq(&next.1, &last.1));
+        }
+        writing.join().unwrap();
+    });
+    entries.extend(take(&bench));
+    looks.push(feed.newest().unwrap());
+    for (sequence, view) in looks {
+        let at = entries.partition_point(|entry| entry.sequence <= sequence);
+        assert!(views(&entries[..at]).last().is_some_and(|last| Arc::ptr_eq(last, &view)));
+        let (removed, added, place) = follow(&views(&entries[at..]), view.place());
+        assert_eq!((removed, added), (0, entries.len() - at));
+        assert_eq!(place, bench.view().place());
+    }
+}
