@@ -5,6 +5,8 @@ export const url = process.env.FORESEAL_URL
 export const key = process.env.FORESEAL_KEY
 if (!url || !key) throw new Error('FORESEAL_URL and FORESEAL_KEY name the node and the key of a funded account')
 
+export const socketUrl = url.replace(/^http/, 'ws')
+
 export const board = JSON.parse(readFileSync(new URL('../contracts/Board.json', import.meta.url)))
 
 const LOOK = 10 // ms between two looks
@@ -42,4 +44,19 @@ export async function inOneBlock(sealed, act) {
     }
   }
   throw new Error(`${ATTEMPTS} blocks were sealed before the test had looked into one of them: ${cause?.stack}`)
+}
+
+/** A request over HTTP, beside the client under test. */
+export async function rpc(method, ...params) {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const answer = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const { result, error } = await answer.json()
+  if (error) throw new Error(`${method}: ${error.message}`)
+  return result
+}
+
+/** Replaces the newest blocks, from the one with this number, by empty ones. */
+export async function undoFrom(number) {
+  const newest = Number(await rpc('eth_blockNumber'))
+  await rpc('anvil_reorg', newest - number + 1, [])
 }

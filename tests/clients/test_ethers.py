@@ -1,4 +1,4 @@
-"""ethers 6, unmodified: the tests are in ethers.test.mjs."""
+"""ethers 6, unmodified: the tests are in ethers.test.mjs, those of WebSockets in ethers.streams.test.mjs."""
 
 from clients.javascript import passed_tests
 from live import DEV_ACCOUNTS, LiveNode
@@ -15,6 +15,16 @@ TESTS = {
     "what the specification refuses is recognised",
 }
 
+STREAMS = {
+    "blocks, pending transactions and logs arrive by the events of the provider",
+    "pre-confirmed logs and transactions arrive before their block is sealed",
+    "after the end of a subscription nothing comes",
+}
+
 
 def test_ethers(node: LiveNode) -> None:
     assert passed_tests("ethers.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == TESTS
+
+
+def test_ethers_over_a_websocket(node: LiveNode) -> None:
+    assert passed_tests("ethers.streams.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == STREAMS

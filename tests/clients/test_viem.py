@@ -1,7 +1,7 @@
-"""viem, unmodified: the tests are in viem.test.mjs."""
+"""viem, unmodified: the tests are in viem.test.mjs, those of WebSockets in viem.streams.test.mjs."""
 
 from clients.javascript import passed_tests
-from live import DEV_ACCOUNTS, LiveNode
+from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
 
 TESTS = {
@@ -15,6 +15,18 @@ TESTS = {
     "what the specification refuses is recognised",
 }
 
+STREAMS = {
+    "blocks, pending transactions and logs arrive by the watchers",
+    "pre-confirmed logs and transactions arrive before their block is sealed",
+    "after the end of a subscription nothing comes",
+    "nothing that follows the answer of a subscription is lost while steps are made",
+}
+
 
 def test_viem(node: LiveNode) -> None:
     assert passed_tests("viem.test.mjs", node.url, key_of(DEV_ACCOUNTS[0])) == TESTS
+
+
+def test_viem_over_a_websocket() -> None:
+    with live_node("--step", "10ms") as quick:
+        assert passed_tests("viem.streams.test.mjs", quick.url, key_of(DEV_ACCOUNTS[0])) == STREAMS

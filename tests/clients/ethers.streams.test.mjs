@@ -1,0 +1,104 @@
+// ethers 6, unmodified, over a WebSocket: run by tests/clients/test_ethers.py.
+import assert from 'node:assert/strict'
+import test, { after } from 'node:test'
+import { ContractFactory, JsonRpcProvider, NonceManager, SocketSubscriber, Wallet, WebSocketProvider } from 'ethers'
+import { board, key, socketUrl, undoFrom, url, waitFor } from './live.mjs'
+
+const provider = new WebSocketProvider(socketUrl)
+// What is sent travels beside the connection under test.
+const sender = new JsonRpcProvider(url, undefined, { cacheTimeout: -1, pollingInterval: 50, staticNetwork: true })
+const wallet = new NonceManager(new Wallet(key, sender))
+const deployed = await (await new ContractFactory(board.abi, board.bytecode, wallet).deploy(1)).waitForDeployment()
+const address = await deployed.getAddress()
+// Named, since an estimate on the latest block may not know the contract yet.
+const gas = { gasLimit: 200_000 }
+
+after(async () => {
+  // The ends of subscriptions are sent without waiting.
+  await provider.getBlockNumber()
+  await provider.destroy()
+  sender.destroy()
+})
+
+/** A subscription of any kind: ethers' own class, which hands over what comes. */
+class Stream extends SocketSubscriber {
+  heard = []
+
+  async _emit(_, message) {
+    this.heard.push(message)
+  }
+}
+
+function subscribe(...params) {
+  const stream = new Stream(provider, params)
+  stream.start()
+  return stream
+}
+
+test('blocks, pending transactions and logs arrive by the events of the provider', async () => {
+  const [blocks, pending, logs] = [[], [], []]
+  const filter = { address }
+  await provider.on('block', (number) => blocks.push(number))
+  await provider.on('pending', (hash) => pending.push(hash))
+  await provider.on(filter, (log) => logs.push(log))
+  // The provider sends its subscriptions without waiting; this answer comes after theirs.
+  await provider.getBlockNumber()
+  const { hash } = await deployed.set(2, 'by events', gas)
+  await waitFor('pending transaction', () => pending.includes(hash))
+  const log = await waitFor('log', () => logs.find(({ transactionHash }) => transactionHash === hash))
+  assert.equal(log.removed, false)
+  await waitFor('block', () => blocks.includes(log.blockNumber))
+  assert.equal((await provider.getBlock(log.blockNumber)).hash, log.blockHash)
+  await provider.off('block')
+  await provider.off('pending')
+  await provider.off(filter)
+})
+
+test('pre-confirmed logs and transactions arrive before their block is sealed', async () => {
+  const streams = {
+    heads: subscribe('newHeads'),
+    logs: subscribe('logs', { address }),
+    pendingLogs: subscribe('pendingLogs', { address }),
+    hashes: subscribe('newFlashblockTransactions'),
+    full: subscribe('newFlashblockTransactions', true),
+  }
+  await provider.getBlockNumber()
+  const { hash } = await deployed.set(3, 'pre-confirmed', gas)
+  const [pendingLog, full] = await waitFor('pre-confirmed log', () => {
+    const found = [
+      streams.pendingLogs.heard.find(({ transactionHash }) => transactionHash === hash),
+      streams.full.heard.find((transaction) => transaction.hash === hash),
+    ]
+    return found.every(Boolean) && streams.hashes.heard.includes(hash) && found
+  })
+  assert.equal(pendingLog.removed, false)
+  assert.equal(full.status, '0x1')
+  assert.deepEqual(full.logs, [pendingLog])
+  const log = await waitFor('log', () => streams.logs.heard.find(({ transactionHash }) => transactionHash === hash))
+  assert.equal(log.blockNumber, pendingLog.blockNumber)
+  const head = await waitFor('head', () => streams.heads.heard.find(({ number }) => number === log.blockNumber))
+  assert.equal(head.hash, log.blockHash)
+
+  await undoFrom(Number(log.blockNumber))
+  await waitFor('undone log', () => streams.logs.heard.some((told) => told.removed && told.transactionHash === hash))
+  await waitFor('undone pre-confirmed log', () =>
+    streams.pendingLogs.heard.some((told) => told.removed && told.transactionHash === hash),
+  )
+  await waitFor('undone transaction', () => streams.hashes.heard.some((told) => told.removed && told.hash === hash))
+  await waitFor('undone full transaction', () => streams.full.heard.some((told) => told.removed && told.hash === hash))
+  await waitFor('head in its place', () =>
+    streams.heads.heard.some(({ number, hash }) => number === head.number && hash !== head.hash),
+  )
+  for (const stream of Object.values(streams)) stream.stop()
+})
+
+test('after the end of a subscription nothing comes', async () => {
+  const [ended, other] = [subscribe('newHeads'), subscribe('newHeads')]
+  await waitFor('head', () => ended.heard.length > 0 && other.heard.length > 0)
+  ended.stop()
+  await provider.getBlockNumber()
+  const [before, seen] = [ended.heard.length, other.heard.length]
+  await waitFor('two more heads', () => other.heard.length >= seen + 2)
+  assert.equal(ended.heard.length, before)
+  other.stop()
+})

@@ -1,0 +1,166 @@
+"""web3.py's AsyncWeb3, unmodified, over a WebSocket."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from web3 import AsyncWeb3, Web3, WebSocketProvider
+from web3.middleware import SignAndSendRawMiddlewareBuilder
+from web3.utils.subscriptions import EthSubscription
+
+from live import DEV_ACCOUNTS, LiveNode, Rpc, wait_for
+from live.contracts import contract
+from live.sending import CHAIN_ID, Sender
+
+BOARD = contract("Board")
+ACCOUNT = DEV_ACCOUNTS[1]
+TIME = 30.0
+
+
+@asynccontextmanager
+async def connected(node: LiveNode) -> AsyncIterator[AsyncWeb3[Any]]:
+    async with AsyncWeb3(WebSocketProvider(node.url.replace("http", "ws"))) as w3:
+        w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(ACCOUNT), layer=0)
+        w3.eth.default_account = ACCOUNT.address
+        yield w3
+
+
+class Streams:
+    """Subscriptions of one connection by name, and what they heard."""
+
+    def __init__(self, w3: AsyncWeb3[Any]) -> None:
+        self._w3 = w3
+        self._changed = asyncio.Event()
+        self.heard: dict[str, list[Any]] = {}
+        self.ids: dict[str, str] = {}
+
+    async def subscribe(self, name: str, *params: Any) -> None:
+        heard = self.heard[name] = []
+
+        async def hear(context: Any) -> None:
+            heard.append(context.result)
+            self._changed.set()
+
+        subscription: EthSubscription[Any] = EthSubscription(params, handler=hear, label=name)
+        self.ids[name] = await self._w3.subscription_manager.subscribe(subscription)
+
+    async def wait(self, name: str, wanted: Callable[[Any], bool]) -> Any:
+        """The first thing that a subscription hears and that is wanted."""
+        async with asyncio.timeout(TIME):
+            while True:
+                for result in self.heard[name]:
+                    if wanted(result):
+                        return result
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@asynccontextmanager
+async def handling(w3: AsyncWeb3[Any]) -> AsyncIterator[None]:
+    """The subscriptions' handlers run meanwhile; what one of them raises is raised."""
+    running = asyncio.ensure_future(w3.subscription_manager.handle_subscriptions(run_forever=True))
+    try:
+        yield
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+
+
+def deployed(rpc: Rpc) -> str:
+    """The address of a new board."""
+    sent = Sender(rpc, ACCOUNT).send(to="", data=BOARD.bytecode + f"{1:064x}", gas=2_000_000)
+    receipt = wait_for(lambda: rpc("eth_getTransactionReceipt", sent), TIME, "the board")
+    return Web3.to_checksum_address(receipt["contractAddress"])
+
+
+def plain(value: Any) -> str:
+    """A hash as 0x hex, whether web3.py made bytes of it or left it."""
+    return value if isinstance(value, str) else "0x" + bytes(value).hex()
+
+
+def hash_of(result: Any) -> str:
+    """The hash of the transaction that a result is, or is of."""
+    if isinstance(result, str | bytes):
+        return plain(result)
+    return plain(result["transactionHash"] if "transactionHash" in result else result["hash"])
+
+
+def removed(result: Any) -> bool:
+    return not isinstance(result, str | bytes) and bool(result.get("removed"))
+
+
+def test_every_kind_arrives_and_is_taken_back(node: LiveNode, rpc: Rpc) -> None:
+    address = deployed(rpc)
+
+    async def run() -> None:
+        async with connected(node) as w3:
+            streams = Streams(w3)
+            await streams.subscribe("heads", "newHeads")
+            await streams.subscribe("logs", "logs", {"address": address})
+            await streams.subscribe("pending", "newPendingTransactions")
+            await streams.subscribe("pendingLogs", "pendingLogs", {"address": address})
+            await streams.subscribe("hashes", "newFlashblockTransactions")
+            async with handling(w3):
+                board = w3.eth.contract(address=address, abi=BOARD.abi)
+                sent = plain(await board.functions.set(2, "streams").transact({"gas": 200_000}))
+
+                def is_ours(result: Any) -> bool:
+                    return hash_of(result) == sent
+
+                def is_undone(result: Any) -> bool:
+                    return removed(result) and hash_of(result) == sent
+
+                assert not removed(await streams.wait("pending", is_ours))
+                pre_confirmed = await streams.wait("pendingLogs", is_ours)
+                assert not removed(await streams.wait("hashes", is_ours))
+                log = await streams.wait("logs", is_ours)
+                assert [entry["removed"] for entry in (pre_confirmed, log)] == [False, False]
+                number = log["blockNumber"]
+                head = await streams.wait("heads", lambda result: result["number"] == number)
+                assert plain(head["hash"]) == plain(log["blockHash"])
+                newest = int(rpc("eth_blockNumber"), 16)
+                rpc("anvil_reorg", newest - number + 1, [])
+                for name in ("logs", "pendingLogs", "hashes"):
+                    await streams.wait(name, is_undone)
+                await streams.wait("heads", lambda told: told["number"] == number and told["hash"] != head["hash"])
+
+    asyncio.run(run())
+
+
+def test_full_pre_confirmed_transactions_arrive(node: LiveNode, rpc: Rpc) -> None:
+    """Of EIP-7702, which web3.py knows by its fields; other objects with a status it takes for news of syncing."""
+    sender = Sender(rpc, ACCOUNT)
+    nonce = sender.nonce()
+    nobody = "0x" + "00" * 20
+    authorization = ACCOUNT.sign_authorization({"chainId": CHAIN_ID, "address": nobody, "nonce": nonce + 1})
+
+    async def run() -> None:
+        async with connected(node) as w3:
+            streams = Streams(w3)
+            await streams.subscribe("full", "newFlashblockTransactions", True)
+            async with handling(w3):
+                sent = sender.send(nonce, type=4, gas=100_000, authorizationList=[authorization])
+                result = await streams.wait("full", lambda told: hash_of(told) == sent)
+                assert (result["status"], result["logs"]) == ("0x1", [])
+
+    asyncio.run(run())
+
+
+def test_after_the_end_of_a_subscription_nothing_comes(node: LiveNode) -> None:
+    async def run() -> None:
+        async with connected(node) as w3:
+            streams = Streams(w3)
+            await streams.subscribe("ended", "newHeads")
+            await streams.subscribe("other", "newHeads")
+            async with handling(w3):
+                first = await streams.wait("other", lambda _: True)
+                await streams.wait("ended", lambda told: told["number"] == first["number"])
+                assert await w3.subscription_manager.unsubscribe(streams.ids["ended"]) is True
+                before = len(streams.heard["ended"])
+                await streams.wait("other", lambda told: told["number"] >= first["number"] + 3)
+                assert len(streams.heard["ended"]) == before
+
+    asyncio.run(run())
