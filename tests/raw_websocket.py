@@ -47,6 +47,10 @@ class RawWebSocket:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the socket without a word."""
         self._socket.close()
 
     def send(self, payload: bytes, kind: int = TEXT) -> None:

@@ -1,0 +1,146 @@
+"""WebSockets of a real node: who may connect, what is served, and the feed from a cursor while steps are made."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from live import DEV_ACCOUNTS, LiveNode, live_node, wait_for
+from live.sending import Sender
+from raw_websocket import RawWebSocket, Refused
+
+ORIGIN = {"Origin": "http://localhost:3000"}
+BLOCKS = 3
+
+
+def port_of(url: str) -> int:
+    port = urlsplit(url).port
+    assert port
+    return port
+
+
+@pytest.fixture(scope="module")
+def dev() -> Iterator[LiveNode]:
+    with live_node("--admin", "127.0.0.1:0", "--public", "--block-time", "1s") as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def admin(dev: LiveNode) -> int:
+    found = wait_for(lambda: re.search(r"administrators call at (http://\S+)", dev.printed), 10, "URL")
+    return port_of(found[1])
+
+
+def connect(node: LiveNode, **headers: str) -> RawWebSocket:
+    return RawWebSocket(port_of(node.url), **headers)
+
+
+def refusal(port: int, path: str = "/", **headers: str) -> int:
+    with pytest.raises(Refused) as refused:
+        RawWebSocket(port, path, **headers)
+    return int(refused.value.args[0])
+
+
+def test_it_serves_what_http_serves(dev: LiveNode) -> None:
+    with connect(dev) as socket:
+        assert socket.ask("eth_chainId") == "0x7a69"
+        assert socket.ask("eth_getBlockByNumber", "pending", False)["number"]
+        assert socket.ask("eth_estimateGas", {"to": "0x" + "11" * 20}) == "0x5208"
+        # The tier's limits, the development methods and what is for administrators alone.
+        assert socket.ask("eth_getBlockReceipts", "latest")["code"] == -32004
+        assert socket.ask("anvil_setBalance", "0x" + "77" * 20, "0x5") is None
+        assert socket.ask("foreseal_setFinality", {"safe": "0x0"})["code"] == -32601
+        calls = [("eth_getBlockReceipts", ["latest"]), ("eth_getBalance", ["0x" + "77" * 20, "pending"])]
+        batch = [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            for number, (method, params) in enumerate(calls)
+        ]
+        socket.send(json.dumps(batch).encode())
+        refused, balance = socket.hear()
+        assert (refused["error"]["code"], balance["result"]) == (-32004, "0x5")
+
+
+def test_who_may_connect(dev: LiveNode, admin: int) -> None:
+    assert refusal(port_of(dev.url), Host="evil.example") == 403
+    assert refusal(port_of(dev.url), "/ws") == 404
+    with connect(dev, **ORIGIN) as socket:
+        assert socket.ask("eth_chainId") == "0x7a69"
+    assert refusal(admin, **ORIGIN) == 403
+    assert refusal(admin, Host="evil.example") == 403
+    with RawWebSocket(admin) as socket:
+        assert socket.ask("foreseal_setFinality", {"safe": "0x0"}) is not None
+        assert re.fullmatch("0x[0-9a-f]{32}", socket.ask("eth_subscribe", "newHeads"))
+        assert socket.hear()["params"]["result"]["number"]
+
+
+def test_pages_do_not_connect_to_a_node_that_is_run(serving: LiveNode) -> None:
+    assert refusal(port_of(serving.url), **ORIGIN) == 403
+    with connect(serving, Host="any.example") as socket:
+        assert socket.ask("eth_chainId")
+
+
+def place(step: dict[str, Any]) -> dict[str, Any]:
+    return {"block": step["number"], "index": step["index"], "hash": step["hash"]}
+
+
+def pages_after(node: LiveNode, cursor: dict[str, Any]) -> list[Any]:
+    """All steps behind a cursor, by foreseal_getFlashblocks."""
+    found: list[Any] = []
+    while True:
+        page = node.rpc("foreseal_getFlashblocks", cursor, "0x5")
+        found += page["flashblocks"]
+        cursor = page["cursor"]
+        if page["complete"]:
+            return found
+
+
+def test_the_feed_goes_on_from_any_step_without_a_gap_or_a_double(dev: LiveNode) -> None:
+    """Readers that begin at the first step, in the middle and at the newest one, while transactions come."""
+    first = dev.rpc("foreseal_getFlashblocks", None)["cursor"]
+    begun = int(dev.rpc("eth_blockNumber"), 16)
+    sender = Sender(dev.rpc, DEV_ACCOUNTS[3])
+    nonce = sender.nonce()
+    readers: list[tuple[dict[str, Any], RawWebSocket]] = []
+    while int(dev.rpc("eth_blockNumber"), 16) < begun + BLOCKS:
+        sender.send(nonce)
+        nonce += 1
+        made = pages_after(dev, first)
+        cursors = [first, *(place(step) for step in made)]
+        if len(readers) < 30:
+            cursor = cursors[(0, len(cursors) // 2, -1)[len(readers) % 3]]
+            socket = connect(dev)
+            assert re.fullmatch("0x[0-9a-f]{32}", socket.ask("eth_subscribe", "foreseal_feed", cursor))
+            readers.append((cursor, socket))
+    whole = pages_after(dev, first)
+    assert len(whole) > 5
+    assert len(readers) >= 6
+    for cursor, socket in readers:
+        places = [first, *(place(step) for step in whole)]
+        wanted = whole[places.index(cursor) :]
+        heard: list[Any] = []
+        while len(heard) < len(wanted):
+            result = socket.hear()["params"]["result"]
+            if "heartbeat" not in result:
+                heard.append(result)
+        assert heard == wanted
+        socket.close()
+
+
+def test_a_cursor_of_nowhere_is_the_answer(dev: LiveNode) -> None:
+    with connect(dev) as socket:
+        nowhere = {"block": "0x1", "index": "0x0", "hash": "0x" + "11" * 32}
+        error = socket.ask("eth_subscribe", "foreseal_feed", nowhere)
+        assert error["code"] == -32001
+        assert set(error["data"]["oldest"]) == {"block", "index", "hash"}
+        assert socket.ask("eth_subscribe", "foreseal_feed", error["data"]["oldest"])
+
+
+def test_the_end_of_the_node_is_said() -> None:
+    with live_node() as node:
+        socket = connect(node)
+        assert socket.ask("eth_subscribe", "newHeads")
+    assert socket.ending() == (1001, "the server stops")
+    socket.close()
