@@ -128,7 +128,8 @@ def test_a_client_that_stops_reading_costs_little_delays_nobody_and_is_told(kind
         record_property("p99", p99)
         print(f"{kind}: {most / MEGABYTE:.1f} MB more, delay p99 {p99 * 1000:.1f} ms")
         assert most < 8 * MEGABYTE
-        assert p99 < 0.25
+        # A server that waited for the slow one would take as long as that is given; a busy machine does not.
+        assert p99 < 2
         wait_for(lambda: server.metrics()["foreseal_connections_slow_total"] == 1, 20, "the end of the slow one")
 
 
