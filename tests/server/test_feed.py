@@ -10,7 +10,7 @@ from foreseal.rpc import Limits
 from foreseal.rpc.core import Place
 from foreseal.server import App
 
-from asgi_client import Socket, connect, ending_of, metrics, served, until
+from asgi_client import Socket, call, connect, ending_of, metrics, served, until
 from fake_core import FakeNode, cursor_of
 
 
@@ -270,3 +270,48 @@ def test_every_step_is_heard_once_or_named_as_missed(seed: int) -> None:
             assert covered == node.steps[node.steps.index(begin) :]
 
     served(use, limits=Limits(outgoing_frames=4, outgoing_bytes=2000))
+
+
+def test_it_may_lag_before_its_answer_is_there() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            before = node.steps[-1]
+            node.hold = True
+            socket.tell([call("slow"), call("eth_subscribe", "foreseal_feed", cursor_of(before))])
+            while not node.channels:
+                assert await other.ask("echo") == []
+            made = [node.step() for _ in range(5)]
+            assert await other.ask("echo") == []
+            node.release()
+            assert [answer["id"] for answer in await socket.hear()] == [1, 1]
+            assert [await heard_step(socket) for _ in range(2)] == made[:2]
+            missed = await socket.hear()
+            assert missed["method"] == "foreseal_lagged"
+            assert missed["params"]["result"] == {"after": cursor_of(made[1]), "to": cursor_of(made[4])}
+
+    served(use, limits=Limits(outgoing_frames=2))
+
+
+def test_the_stop_ends_a_subscription_that_is_on_its_way() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket:
+            node.hold = True
+            socket.call("eth_subscribe", "foreseal_feed")
+            await until(lambda: bool(node.held))
+            # What a batch asks for meanwhile is not begun either.
+            socket.tell([call("slow"), *[call("slow")] * 32, call("eth_subscribe", "newHeads")])
+            await until(lambda: len(node.held) > 30)
+            stopping = asyncio.ensure_future(app.disconnect())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            node.hold = False
+            node.release()
+            for _ in range(2):
+                answer = await socket.hear()
+                last = answer[-1] if isinstance(answer, list) else answer
+                assert last["error"]["message"] == "the connection is being closed"
+            assert (await ending_of(socket)).args[0] == 1001
+            await stopping
+            assert node.channels == {}
+
+    served(use)

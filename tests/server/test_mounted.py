@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from live.process import LiveNode
+from raw_websocket import RawWebSocket
 
 
 def command(server: str) -> list[str]:
@@ -43,7 +45,15 @@ def test_it_answers_and_stops_in_order(node: LiveNode, tmp_path: Path) -> None:
     assert node.rpc("eth_chainId") == "0x7a69"
     assert int(node.rpc("eth_getBlockByNumber", "pending", False)["number"], 16) >= 1
     node.rpc.close()
-    node.process.send_signal(signal.SIGINT)
+    port = urlsplit(node.url).port
+    assert port
+    with RawWebSocket(port) as socket:
+        assert socket.ask("eth_chainId") == "0x7a69"
+        assert socket.ask("eth_subscribe", "newHeads")
+        assert socket.hear()["params"]["result"]["number"]
+        node.process.send_signal(signal.SIGINT)
+        # Their own commands end connections before they tell the application: uvicorn says 1012, granian nothing.
+        assert socket.ending()[0] in (1001, 1006, 1012)
     assert node.process.wait(30) == 0
     assert (tmp_path / "pool.bin").exists(), "a clean stop saves the pool"
 

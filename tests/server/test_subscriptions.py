@@ -210,3 +210,19 @@ def test_a_loss_in_the_core_closes_those_who_hear_the_channel() -> None:
             assert await other.ask("echo") == []
 
     served(use)
+
+
+def test_what_was_told_before_a_subscription_began_is_not_its() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as one, connect(app) as two:
+            await one.subscribe("newHeads")
+            assert await two.ask("echo") == []
+            # The notice waits in the core when the second subscription joins its channel.
+            node.publish("newHeads", HEAD)
+            two.call("eth_subscribe", "newHeads")
+            assert (await two.hear())["result"]
+            assert (await one.hear())["params"]["result"] == {"number": "0x1"}
+            node.publish("newHeads", '{"number":"0x2"}')
+            assert (await two.hear())["params"]["result"] == {"number": "0x2"}
+
+    served(use)

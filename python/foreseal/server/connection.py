@@ -40,7 +40,7 @@ class Connection:
         self.close_time = CLOSE_TIME
         """Seconds for the close frame."""
         self.slow = False
-        """Whether it was given up because its client did not read."""
+        """Whether it was given up: see `give_up`."""
         self.quiet = 0
         """Looks of `Connections` since something was said or taken."""
         self._websocket = websocket
@@ -78,7 +78,7 @@ class Connection:
         self._end((code, reason))
 
     def give_up(self, reason: str) -> None:
-        """Close it because its client does not take what it asked for."""
+        """Close it because its client does not take what it asked for, or cannot be told all of it."""
         self.slow = self.slow or not self._ending.done()
         self._end((TRY_AGAIN_LATER, reason))
 

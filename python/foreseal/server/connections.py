@@ -26,7 +26,7 @@ class Connections:
         self.refused = 0
         """Handshakes refused because there were too many connections."""
         self.slow = 0
-        """Connections closed because their clients did not read."""
+        """Connections closed with 1013, since their clients did not read or could not be told everything."""
         self._limits = limits
         self._ahead = ahead
         self._loop = loop

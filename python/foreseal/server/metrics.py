@@ -74,7 +74,7 @@ def _stream_families(streams: Streams) -> list[tuple[str, str, str, Iterable[Sam
     """The figures of WebSocket connections."""
     kinds = [({"kind": kind}, count) for kind, count in streams.hub.kinds.items()]
     traffic = streams.hub.traffic
-    closed, refused = "Connections closed because their clients did not read.", "Handshakes refused for want of room."
+    closed, refused = "Connections closed with 1013: too slow, or a loss.", "Handshakes refused for want of room."
     return [
         ("foreseal_connections", "gauge", "Open WebSocket connections.", [({}, len(streams))]),
         ("foreseal_connections_refused_total", "counter", refused, [({}, streams.refused)]),
