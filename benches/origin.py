@@ -15,7 +15,8 @@ def origin(command: str, packages: tuple[str, ...]) -> dict[str, object]:
         "command": command,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _run("git", "rev-parse", "HEAD"),
-        "dirty": bool(_run("git", "status", "--porcelain", "--untracked-files=no")),
+        # Results of the runs before this one are no change of what is measured.
+        "dirty": bool(_run("git", "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/benches/results")),
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),
