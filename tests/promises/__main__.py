@@ -27,7 +27,8 @@ def main() -> int:
         print(fault)
     if arguments.save is not None:
         command = f"make promises STEPS={arguments.steps} SEED={arguments.seed}"
-        report = {**origin(command, ()), "summary": str(summary), "figures": dataclasses.asdict(summary)}
+        figures = dataclasses.asdict(summary) | {"bits": dict(summary.bits)}
+        report = {**origin(command, ()), "summary": str(summary), "figures": figures}
         arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     return 1 if summary.faults else 0
 
