@@ -1,9 +1,9 @@
 //! Searching a view for logs.
 
-use std::ops::ControlFlow;
+use std::{cmp::Ordering, ops::ControlFlow, sync::Arc};
 
 use foreseal_state::StateError;
-use foreseal_types::{Block, FoundLog, LogFilter, LogPosition, LogSink};
+use foreseal_types::{Block, FoundLog, LogFilter, LogPosition, LogSink, Receipt};
 
 use crate::View;
 
@@ -55,7 +55,12 @@ pub fn search_block(
     if !filter.may_match(&block.header.logs_bloom) {
         return ControlFlow::Continue(());
     }
-    for (index, (transaction, receipt)) in (0..).zip(block.transactions.iter().zip(&block.receipts)) {
+    // A step's logs are searched for often, and its block may have thousands of transactions before them.
+    let side =
+        |receipt: &Arc<Receipt>| if receipt.log_end() > first { Ordering::Greater } else { Ordering::Less };
+    let begin = block.receipts.binary_search_by(side).unwrap_or_else(|begin| begin);
+    let (transactions, receipts) = (block.transactions.skip(begin), block.receipts.skip(begin));
+    for (index, (transaction, receipt)) in (begin as u64..).zip(transactions.iter().zip(&receipts)) {
         if receipt.logs.is_empty() || !filter.may_match(&receipt.bloom) {
             continue;
         }

@@ -123,3 +123,42 @@ impl Completions {
         unsafe { libc::read(self.event.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    use alloy_primitives::B256;
+    use foreseal_node::Place;
+
+    use super::*;
+
+    fn notice(bytes: usize) -> Notice {
+        let place = Place { number: 1, index: 0, hash: B256::ZERO };
+        Notice { channel: 1, sequence: 1, messages: Some(vec!["x".repeat(bytes)]), place }
+    }
+
+    #[test]
+    fn whoever_makes_too_many_notices_waits_until_they_are_taken() {
+        let completions = Arc::new(Completions::new().unwrap());
+        completions.push_notice(notice(NOTICE_BYTES));
+        assert!(completions.wait_for_room(), "there is room for as much");
+        completions.push_notice(notice(1));
+        let (sender, receiver) = mpsc::channel();
+        let waiting = completions.clone();
+        let thread = thread::spawn(move || {
+            for _ in 0..2 {
+                sender.send(waiting.wait_for_room()).unwrap();
+                waiting.push_notice(notice(NOTICE_BYTES + 1));
+            }
+        });
+        assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
+        assert_eq!(completions.drain().notices.len(), 2);
+        assert_eq!(receiver.recv(), Ok(true));
+        completions.close();
+        assert_eq!(receiver.recv(), Ok(false), "nobody takes them any more");
+        thread.join().unwrap();
+    }
+}

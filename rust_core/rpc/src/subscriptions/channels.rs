@@ -239,7 +239,10 @@ impl Joining {
             }
             next
         } else {
-            channels.joins.insert(newest + 1, place);
+            // One is enough for a place: nothing is cut between two who began at the same one.
+            if channels.joins.last_key_value().is_none_or(|(_, last)| *last != place) {
+                channels.joins.insert(newest + 1, place);
+            }
             newest + 1
         };
         self.begun = Some(Begun::From { start, place });

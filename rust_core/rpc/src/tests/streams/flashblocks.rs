@@ -50,16 +50,22 @@ fn flashblocks(texts: Vec<String>) -> Vec<String> {
 fn replayed_equals_live(bench: &mut Bench, blocks: u64) {
     let mut streams = Streams::new(bench);
     let mut workload = workload(bench, 8);
-    let genesis = page(bench, &Value::Null, 1).1;
     let feed = streams.subscribe(&json!(["foreseal_feed"]));
     while bench.view().latest().number() < blocks {
+        step(bench, &mut streams, &mut workload, 2);
+    }
+    // What is stored may leave memory with the next block.
+    bench.api.node().drain().unwrap();
+    let sealed = bench.view().latest().number();
+    while bench.view().latest().number() == sealed {
         step(bench, &mut streams, &mut workload, 2);
     }
     let live = flashblocks(streams.texts(&feed));
     assert!(live.len() as u64 > 5 * blocks);
     for limit in [1, 7, 1_000] {
-        let (again, cursor) = replay(bench, genesis.clone(), limit);
-        assert!(again == live, "byte for byte, {limit} a page");
+        let (again, cursor) = replay(bench, genesis(bench), limit);
+        // The first step was there before the subscription.
+        assert!(again[1..] == live, "byte for byte, {limit} a page");
         assert_eq!(cursor, page(bench, &Value::Null, 1).1);
     }
     // From the middle.
@@ -83,13 +89,9 @@ fn a_replay_from_the_store_is_what_was_told_live() {
         ..settings(datadir.path(), &wallets)
     };
     let mut bench = Bench::open(datadir, settings, wallets, Limits::default());
-    let first = bench.view().latest().clone();
     replayed_equals_live(&mut bench, 9);
-    bench.api.node().drain().unwrap();
-    assert_eq!(bench.view().sealed(0).unwrap().unwrap().block.hash, first.block.hash);
-    bench.seal();
-    bench.seal();
-    assert!(bench.api.node().store().stats().is_ok());
+    let old = bench.view().sealed(1).unwrap().unwrap();
+    assert!(!old.steps.is_empty() && old.steps.iter().all(|step| step.state.is_none()), "not in memory");
 }
 
 #[test]

@@ -25,6 +25,8 @@ enum Act {
     Seal,
     /// The newest sealed block is undone, and with it the one being built.
     Unwind,
+    /// The newest sealed block makes way for an empty one.
+    Reorg,
     /// The pump takes what the feed has.
     Take,
     /// The pump tells the channels about one entry.
@@ -131,6 +133,10 @@ impl<'b> World<'b> {
             Act::Unwind => {
                 let number = self.bench.view().latest().number() - 1;
                 self.bench.api.node().control(|writer| writer.unwind(number)).unwrap();
+                self.look();
+            }
+            Act::Reorg => {
+                self.bench.api.node().control(|writer| writer.reorg(&[Vec::new()])).unwrap();
                 self.look();
             }
             Act::Take => drop(self.streams.pump.take(Duration::ZERO)),
@@ -381,10 +387,10 @@ fn whoever_joins_from_a_cursor_in_whatever_order_misses_nothing_and_gets_nothing
 
 #[test]
 fn clients_that_come_and_go_in_many_orders_see_what_happens_between() {
-    use Act::{Deliver, Drain, Join, Leave, Page, Seal, Step, Take, Unwind};
+    use Act::{Deliver, Drain, Join, Leave, Page, Reorg, Seal, Step, Take, Unwind};
     let scenario = Scenario {
         scripts: vec![
-            vec![Step, Seal, Step, Unwind, Step, Seal],
+            vec![Step, Seal, Reorg, Unwind, Step, Seal],
             vec![Take, Deliver, Deliver, Take, Deliver, Deliver, Take, Deliver],
             vec![Join(0), Join(0), Drain, Join(1), Join(1), Drain, Leave(0), Drain],
             vec![Join(2), Join(2), Drain, Page(3), Join(3), Join(3)],

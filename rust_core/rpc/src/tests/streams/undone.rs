@@ -1,9 +1,14 @@
 //! What was told and then undone is told again with `removed`, the newest first.
 
+use foreseal_node::{Development, Recent, Settings, StoreSettings};
+use foreseal_testkit::Wallet;
 use serde_json::{Value, json};
 
 use super::{Streams, bytes, step, workload};
-use crate::{Limits, tests::log_pages::developing};
+use crate::{
+    Limits,
+    tests::{Bench, log_pages::developing, settings},
+};
 
 /// `messages` as they are taken back.
 fn taken_back(messages: &[Value]) -> Vec<Value> {
@@ -86,4 +91,51 @@ fn an_unwind_takes_back_steps_and_sealed_blocks_the_newest_first() {
     let sealed = bench.ask("eth_getBlockByNumber", r#"["latest",false]"#);
     let messages = streams.messages(&subscribed[6]);
     assert_eq!((messages.len(), &messages[heads]["hash"]), (heads + 1, &sealed["hash"]));
+}
+
+/// The pump may look at a view that an unwind has overtaken by then: its blocks are no longer in the store.
+#[test]
+fn a_pump_that_is_far_behind_tells_what_came_of_it_all() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(3));
+    let recent = Recent { blocks: 1, transactions: 0 };
+    let settings = Settings {
+        store: StoreSettings { recent, ..StoreSettings::default() },
+        development: Some(Development::default()),
+        ..settings(datadir.path(), &wallets)
+    };
+    let mut bench = Bench::open(datadir, settings, wallets, Limits::default());
+    let mut streams = Streams::new(&bench);
+    let mut workload = workload(&bench, 6);
+    let hash = |message: &Value| bytes(&message["hash"]);
+    let genesis =
+        json!({"block": "0x0", "index": "0x0", "hash": bench.view().sealed(0).unwrap().unwrap().block.hash});
+    let first = bench.ask("foreseal_getFlashblocks", &json!([genesis]).to_string());
+    let mut held: Vec<String> = first["flashblocks"].as_array().unwrap().iter().map(hash).collect();
+    let feed = streams.subscribe(&json!(["foreseal_feed"]));
+    for turn in 0..4 {
+        for _ in 0..6 {
+            bench.submit(&workload.next_transaction());
+            bench.tick();
+            bench.seal();
+        }
+        bench.api.node().drain().unwrap();
+        if turn < 3 {
+            let number = bench.view().latest().number() - 4;
+            bench.api.node().control(|writer| writer.unwind(number)).unwrap();
+        }
+    }
+    streams.tell();
+    for message in streams.messages(&feed).iter().filter(|message| message["heartbeat"].is_null()) {
+        if message["removed"] == json!(true) {
+            assert_eq!(held.pop(), Some(hash(message)));
+        }
+        let parent = held.last().cloned();
+        if message["removed"] == json!(false) {
+            assert!(bytes(&message["index"]) == "0x0" || parent == Some(bytes(&message["parent"])));
+            held.push(hash(message));
+        }
+    }
+    let whole = bench.ask("foreseal_getFlashblocks", &json!([genesis]).to_string());
+    let whole: Vec<String> = whole["flashblocks"].as_array().unwrap().iter().map(hash).collect();
+    assert_eq!(held, whole);
 }
