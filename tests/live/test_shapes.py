@@ -209,6 +209,8 @@ def test_every_method_is_tried(serving: LiveNode) -> None:
         **dict.fromkeys((*FILTERS, "eth_uninstallFilter"), "test_a_filter_has_its_form_and_can_be_removed_once"),
         "txpool_inspect": "test_what_is_in_the_pool_has_its_form",
         **dict.fromkeys(RAW, "test_chain_shapes.py"),
+        **dict.fromkeys(("eth_subscribe", "eth_unsubscribe"), "test_websocket.py"),
+        "foreseal_getFlashblocks": "rust_core/rpc/src/tests/streams/flashblocks.rs",
         "foreseal_getLogs": "rust_core/rpc/src/tests/log_pages.rs",
         "foreseal_preconfirmation": "tests/test_preconfirmation.py",
         "foreseal_status": "test_samples.py",
