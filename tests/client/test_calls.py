@@ -1,6 +1,7 @@
 """Every typed call against a node: over HTTP, and to an application and a chain in this process."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,16 @@ def test_an_application_in_this_process_needs_no_socket(tmp_path: Path) -> None:
             await app.shutdown()
 
     asyncio.run(main())
+
+
+def test_methods_say_what_they_take(chain: Chain) -> None:
+    for client in (Client(chain), AsyncClient(chain)):
+        assert str(inspect.signature(client.get_balance)).startswith("(address: ")
+        assert list(inspect.signature(client.wait_for_receipt).parameters) == ["hash", "timeout", "sealed"]
+        for name in ("get_balance", "wait_for_receipt", "batch", "get_logs"):
+            method = getattr(client, name)
+            assert method.__name__ == name
+            assert len(method.__doc__) > 10
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def test_an_answer_that_does_not_come_is_a_time_out() -> None:
 
 def test_a_call_that_is_given_up_takes_its_connection_with_it() -> None:
     # Its answer may still come, and belongs to no other call.
-    with listening_thread(Mute()) as (node, there, url), Client(url, Options(timeout=0.1, attempts=1)) as client:
+    with listening_thread(Mute()) as (node, there, url), Client(url, Options(timeout=0.5, attempts=1)) as client:
         with pytest.raises(TimedOut):
             client.block_number()
         there(node.left.wait)

@@ -34,6 +34,8 @@ CUT_AFTER = 1_500_000
 LIFE = (1.0, 6.0)
 REORGANISED = (0.1, 0.7)
 DEEPEST = 4
+# Kills, and reorganisations, that a run has in any case.
+LEAST = 3
 # Seconds for the readers to reach the end, once nothing happens any more.
 END = 60.0
 SUPPLY = 10**15
@@ -66,13 +68,17 @@ class Summary:
     """Steps of the journal that each reader's were compared with."""
     faults: int = 0
 
+    @property
+    def gone_back(self) -> int:
+        """Reorganisations that happened."""
+        return sum(count for kind, count in self.reorganisations.items() if kind != "refused")
+
     def __str__(self) -> str:
-        reorganised = sum(count for kind, count in self.reorganisations.items() if kind != "refused")
         return (
             f"{self.events} events over {READERS} connections (seed {self.seed}): {self.steps} steps, "
             f"{self.transactions} transactions, {self.logs} logs, {self.undone} steps undone; {self.blocks} blocks, "
             f"{self.seconds} s; {self.kills} kills of the node, {self.cuts} cuts at random bytes, {self.reopened} "
-            f"readers begun anew from their cursor, {reorganised} reorganisations; {self.connections} connections, "
+            f"readers begun anew from their cursor, {self.gone_back} reorganisations; {self.connections} connections, "
             f"{self.lags} lags; each reader compared with {self.journalled} steps of the journal and with the blocks "
             f"by RPC: {self.faults} faults"
         )
@@ -94,7 +100,7 @@ class Campaign:
         self._proxies: list[CuttingProxy] = []
 
     def run(self, events: int) -> Summary:
-        """Until the readers have been told so many events; then compare."""
+        """Until the readers have been told so many events, and enough was killed on the way; then compare."""
         begun = time.monotonic()
         self._node = LiveNode(self._command)
         try:
@@ -154,7 +160,7 @@ class Campaign:
         if self.summary.reorganised:
             tasks.append(asyncio.create_task(self._again(REORGANISED, over, self._reorganise)))
         try:
-            while sum(reader.events for reader in self._readers) < events:
+            while not self._is_enough(events):
                 done, _ = await asyncio.wait([*self._tasks, *tasks], timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     # Only errors end them.
@@ -163,6 +169,13 @@ class Campaign:
             # None is broken off in the middle: the node is there at the end.
             over.set()
             await asyncio.gather(*tasks)
+
+    def _is_enough(self, events: int) -> bool:
+        return (
+            sum(reader.events for reader in self._readers) >= events
+            and self.summary.kills >= LEAST
+            and (not self.summary.reorganised or self.summary.gone_back >= LEAST)
+        )
 
     async def _again(
         self, seconds: tuple[float, float], over: asyncio.Event, work: Callable[[], Awaitable[None]]

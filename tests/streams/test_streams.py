@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.campaign import Campaign
+from streams.campaign import LEAST, Campaign
 
 EVENTS = int(os.environ.get("FORESEAL_EVENTS", "30000"))
 SEED = int(os.environ.get("FORESEAL_SEED", "1"))
@@ -19,8 +19,9 @@ def test_every_reader_is_told_what_the_journal_holds(tmp_path: Path, reorganise:
     print(f"\n{summary}")
     assert not campaign.faults, "\n".join(campaign.faults[:20])
     assert summary.events >= EVENTS
-    assert min(summary.steps, summary.transactions, summary.logs) > EVENTS // 50
-    assert summary.kills >= 1
+    assert min(summary.transactions, summary.logs) > EVENTS // 10
+    assert summary.steps > 100
+    assert summary.kills >= LEAST
     assert summary.cuts >= 3
     assert summary.connections > 3
     assert bool(summary.undone) == reorganise

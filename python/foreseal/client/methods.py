@@ -4,6 +4,7 @@
 they answer the result, on an `AsyncClient` an awaitable of it.
 """
 
+import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -34,6 +35,8 @@ class Method(Generic[P, T]):
     def __init__(self, build: Callable[P, Request[T]]) -> None:
         self._build = build
         self.__doc__ = build.__doc__
+        self.__name__ = build.__name__
+        self.__signature__ = inspect.signature(build)
 
     @overload
     def __get__(self, client: Blocking, owner: Any = None) -> Callable[P, T]: ...
@@ -44,8 +47,9 @@ class Method(Generic[P, T]):
     def __get__(self, client: Any, owner: Any = None) -> Any:
         if client is None:
             return self
-        # Looked up in the class, where it stays: nothing is made for each instance but this function.
-        return lambda *args, **kwargs: client._run(client.session.execute(self._build(*args, **kwargs)))
+        return _explained(
+            lambda *args, **kwargs: client._run(client.session.execute(self._build(*args, **kwargs))), self
+        )
 
 
 class Journey(Generic[P, T]):
@@ -54,6 +58,10 @@ class Journey(Generic[P, T]):
     def __init__(self, start: Callable[Concatenate[Session, P], Flow[T]]) -> None:
         self._start = start
         self.__doc__ = start.__doc__
+        self.__name__ = start.__name__
+        whole = inspect.signature(start)
+        # The session is the client's.
+        self.__signature__ = whole.replace(parameters=list(whole.parameters.values())[1:])
 
     @overload
     def __get__(self, client: Blocking, owner: Any = None) -> Callable[P, T]: ...
@@ -64,7 +72,13 @@ class Journey(Generic[P, T]):
     def __get__(self, client: Any, owner: Any = None) -> Any:
         if client is None:
             return self
-        return lambda *args, **kwargs: client._run(self._start(client.session, *args, **kwargs))
+        return _explained(lambda *args, **kwargs: client._run(self._start(client.session, *args, **kwargs)), self)
+
+
+def _explained(bound: Any, method: "Method[..., Any] | Journey[..., Any]") -> Any:
+    """What `help` and editors show of a client's method."""
+    bound.__name__, bound.__doc__, bound.__signature__ = method.__name__, method.__doc__, method.__signature__
+    return bound
 
 
 class Methods:
