@@ -484,6 +484,23 @@ def test_an_oldest_place_that_is_not_told_is_none() -> None:
     assert caught.value.oldest is None
 
 
+@STREAMS
+def test_a_view_that_went_while_it_was_read_is_no_lost_cursor(streams: bool) -> None:
+    class Unwinding(ScriptedNode):
+        gone = 2
+
+        def answer(self, request: dict[str, Any]) -> bytes:
+            if not self.gone:
+                return super().answer(request)
+            self.gone -= 1
+            failure = {"code": -32001, "message": "view no longer available"}
+            return orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "error": failure})
+
+    node = Unwinding([beat] * 5)
+    added = node.add()
+    assert Reader(node, streams, Place.read(node.chain[0].place)).take().flashblock.hash == added["hash"]
+
+
 def test_connecting_has_a_deadline_too() -> None:
     node = ScriptedNode([beat] * 50)
     reader = Reader(node, True)

@@ -100,7 +100,12 @@ def test_what_does_more_when_repeated_is_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    "passing", [error(-32002, "the node is starting"), error(-32005, "too many calls at once", limit="calls", max=1)]
+    "passing",
+    [
+        error(-32002, "the node is starting"),
+        error(-32005, "too many calls at once", limit="calls", max=1),
+        error(-32001, "view no longer available"),
+    ],
 )
 def test_what_the_node_did_not_begin_is_tried_again_whatever_it_is(passing: Reply) -> None:
     assert execute(Answering(passing, passing, result(True)), calls.request("evm_mine")) is True

@@ -84,9 +84,9 @@ class Feed:
             yield from self._recover(error)
         except RpcError as error:
             self.abandon()
-            if error.code == _GONE:
-                raise _gone(error) from error
             if not is_passing(error):
+                if error.code == _GONE:
+                    raise _gone(error) from error
                 raise
             self._reached = True
             yield from self._recover(error)

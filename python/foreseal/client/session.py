@@ -15,7 +15,9 @@ from foreseal.errors import RpcError
 T = TypeVar("T")
 
 # Errors by which a node says that it did nothing, and will do it later.
-_STARTING, _LIMIT = -32002, -32005
+_STARTING, _LIMIT, _NOT_THERE = -32002, -32005, -32001
+# What it says of a view that an unwind took away while it was read. The next view answers.
+_VIEW_GONE = "view no longer available"
 _SHOWN = 120
 
 
@@ -151,9 +153,11 @@ class Session:
 
 
 def is_passing(outcome: Any) -> bool:
-    """Whether this is an error by which the node did nothing, because it starts or has too much to do at the moment."""
+    """Whether this is an error by which the node did nothing: it starts, has too much to do, or lost what it read."""
     if not isinstance(outcome, RpcError):
         return False
+    if outcome.code == _NOT_THERE:
+        return outcome.message == _VIEW_GONE
     return outcome.code == _STARTING or (outcome.code == _LIMIT and b'"calls"' in (outcome.data or b""))
 
 
