@@ -1,6 +1,8 @@
 """WebSockets through the ASGI application, without a socket: handshakes, calls, limits, ends."""
 
 import asyncio
+import gc
+import tracemalloc
 from typing import Any
 
 import orjson
@@ -203,6 +205,28 @@ def test_a_client_that_leaves_during_a_call_takes_nothing_with_it() -> None:
             assert await socket.ask("echo", 1) == [1]
 
     served(use)
+
+
+def test_what_waited_for_a_client_that_left_takes_no_memory() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as other:
+            tracemalloc.start()
+            async with connect(app) as socket:
+                socket.reading.clear()
+                for _ in range(4):
+                    socket.call("large", 1_000_000)
+                await until(lambda: len(node.calls) == 4)
+                assert await other.ask("echo") == []
+                assert tracemalloc.get_traced_memory()[0] > 4_000_000
+            assert tracemalloc.get_traced_memory()[0] < 1_000_000
+
+    # A connection is part of cycles, and the collector counts objects, not the bytes that they hold.
+    gc.disable()
+    try:
+        served(use)
+    finally:
+        tracemalloc.stop()
+        gc.enable()
 
 
 def test_a_connection_that_says_nothing_is_closed() -> None:

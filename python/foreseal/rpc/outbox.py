@@ -102,6 +102,10 @@ class Outbox:
             await self._taker
         return self._items.popleft()
 
+    def clear(self) -> None:
+        """Let go of what waits: the connection has ended, and it may be long until the collector comes by."""
+        self._items.clear()
+
     def _put(self, item: Item) -> None:
         self._items.append(item)
         if self._taker is not None and not self._taker.done():

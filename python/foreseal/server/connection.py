@@ -69,6 +69,7 @@ class Connection:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self.outbox.clear()
         if ending is not None and self._websocket.client is Side.OPEN:
             with contextlib.suppress(TimeoutError, Gone):
                 await asyncio.wait_for(self._websocket.close(*ending), self.close_time)
