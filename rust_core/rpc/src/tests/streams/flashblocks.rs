@@ -1,6 +1,8 @@
 //! `foreseal_getFlashblocks`: what the feed told, again.
 
-use foreseal_node::{FinalityDepth, Recent, Settings, StoreSettings};
+use std::sync::Arc;
+
+use foreseal_node::{FinalityDepth, Recent, Settings, StoreSettings, View};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use serde_json::{Value, json, value::RawValue};
 
@@ -79,8 +81,8 @@ fn a_replay_from_genesis_is_what_was_told_live() {
     replayed_equals_live(&mut Bench::new(4), 4);
 }
 
-#[test]
-fn a_replay_from_the_store_is_what_was_told_live() {
+/// A node with two blocks in memory.
+fn forgetful() -> Bench {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
     let recent = Recent { blocks: 2, transactions: 10_000 };
     let settings = Settings {
@@ -88,7 +90,12 @@ fn a_replay_from_the_store_is_what_was_told_live() {
         finality: FinalityDepth::default(),
         ..settings(datadir.path(), &wallets)
     };
-    let mut bench = Bench::open(datadir, settings, wallets, Limits::default());
+    Bench::open(datadir, settings, wallets, Limits::default())
+}
+
+#[test]
+fn a_replay_from_the_store_is_what_was_told_live() {
+    let mut bench = forgetful();
     replayed_equals_live(&mut bench, 9);
     let old = bench.view().sealed(1).unwrap().unwrap();
     assert!(!old.steps.is_empty() && old.steps.iter().all(|step| step.state.is_none()), "not in memory");
@@ -131,6 +138,27 @@ fn a_reader_of_pages_is_led_back_from_what_was_undone() {
     let (whole, _) = replay(&bench, genesis, 1_000);
     let whole: Vec<Value> = whole.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
     assert!(held == whole, "{} of {}", held.len(), whole.len());
+}
+
+#[test]
+fn a_page_of_a_view_that_an_unwind_took_away_is_of_the_newest_one() {
+    let mut bench = forgetful();
+    for _ in 0..12 {
+        bench.seal();
+    }
+    bench.api.node().drain().unwrap();
+    bench.seal();
+    let old = bench.view();
+    bench.api.node().control(|writer| writer.unwind(3)).unwrap();
+    let params = json!([genesis(&bench), "0x64"]).to_string();
+    let asked =
+        |view: &Arc<View>| bench.api.call(Some(view), "foreseal_getFlashblocks", params.as_bytes()).unwrap();
+    let gone = bench.api.call(Some(&old), "eth_getBlockByNumber", br#"["0x2",false]"#).unwrap_err();
+    assert_eq!(gone.message, "view no longer available");
+    let newest = asked(&bench.view());
+    assert_eq!(asked(&old), newest);
+    let page: Value = serde_json::from_slice(&newest).unwrap();
+    assert_eq!((page["complete"].clone(), page["cursor"]["block"].clone()), (json!(true), json!("0x4")));
 }
 
 #[test]
