@@ -20,6 +20,7 @@ from foreseal.client import (
     RpcError,
     StepAdded,
     StepRemoved,
+    TimedOut,
     calls,
 )
 from foreseal.server import App, DevChain, Settings
@@ -103,6 +104,8 @@ def test_a_receipt_is_waited_for_by_the_feed(node: LiveNode) -> None:
         assert receipt.succeeded
         sealed = client.wait_for_receipt(hash, 10, sealed=True)
         assert client.block_number() >= sealed.block_number
+        with pytest.raises(TimedOut, match=r"no receipt of 0xabab.* within 0\.3 s"):
+            client.wait_for_receipt("0x" + "ab" * 32, 0.3)
         # One that another connection sends while it is waited for.
         raw = signed(account, nonce + 1)
 

@@ -8,10 +8,21 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 
 from client.scripted import ScriptedNode
 from client.socket_node import SocketNode
-from foreseal.client import AsyncClient, Backoff, Client, ConnectionLost, Options, Place, StepRemoved, TimedOut
+from foreseal.client import (
+    AsyncClient,
+    Backoff,
+    Client,
+    ConnectionLost,
+    NotUnderstood,
+    Options,
+    Place,
+    StepRemoved,
+    TimedOut,
+)
 from streams.proxy import CuttingProxy
 
 QUICK = Options(timeout=5.0, silence=5.0, backoff=Backoff(0.001, 0.01), attempts=50)
@@ -89,13 +100,39 @@ def test_a_call_is_repeated_over_another_connection_after_a_cut() -> None:
 
 
 def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
-    with Client("ws://127.0.0.1:9", Options(attempts=1)) as client, pytest.raises(ConnectionLost):
+    # Its message says where, and nothing of the URL that may be secret.
+    url, where = "ws://name:word@127.0.0.1:9/key", r"^ws://127\.0\.0\.1:9: ConnectionRefusedError"
+    with Client(url, Options(attempts=1)) as client, pytest.raises(ConnectionLost, match=where):
         client.block_number()
 
     async def main() -> None:
-        async with AsyncClient("ws://127.0.0.1:9", Options(attempts=1)) as client:
-            with pytest.raises(ConnectionLost):
+        async with AsyncClient(url, Options(attempts=1)) as client:
+            with pytest.raises(ConnectionLost, match=where):
                 await client.block_number()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("status", "kind"), [(404, NotUnderstood), (403, NotUnderstood), (503, ConnectionLost)])
+def test_a_server_that_refuses_a_websocket_says_why(status: int, kind: type[Exception]) -> None:
+    async def main() -> None:
+        asked = []
+
+        def refuse(connection: ServerConnection, request: Any) -> Any:
+            asked.append(request.path)
+            return connection.respond(status, "nothing here\n")
+
+        async def never(connection: ServerConnection) -> None: ...
+
+        async with serve(never, "127.0.0.1", 0, process_request=refuse) as server:
+            url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/nope"
+            told = Options(attempts=2, backoff=Backoff(0.001, 0.01))
+            async with AsyncClient(url, told) as client:
+                with pytest.raises(kind, match=f"^HTTP {status}: nothing here$"):
+                    await client.block_number()
+            assert len(asked) == (1 if kind is NotUnderstood else 2)
+            with pytest.raises(kind, match=f"^HTTP {status}: nothing here$"):
+                await asyncio.to_thread(Client(url, told).block_number)
 
     asyncio.run(main())
 

@@ -11,6 +11,7 @@ from foreseal.client.methods import Methods
 from foreseal.client.options import Options
 from foreseal.client.place import Place
 from foreseal.client.session import Session, Transport
+from foreseal.client.target import scheme
 
 T = TypeVar("T")
 
@@ -119,6 +120,8 @@ class Client(Methods):
     def feed(self, cursor: Place | None = None, *, follow: bool = True) -> EventIterator:
         """All steps after `cursor`, or after the newest one: each once and in order, undone ones as `StepRemoved`.
 
+        Raises TypeError for a cursor that is no `Place`.
+
         It goes on over lost connections and restarts of the node. Over WebSocket steps are pushed, otherwise polled.
         Without `follow` it ends where there is nothing more. Iterating raises `CursorGone`, `FeedBroken` and what calls
         raise, and may be gone on with after any of them.
@@ -207,10 +210,7 @@ def _async_transport(target: Any, options: Options) -> Transport:
 
 def _kind(target: Any) -> str:
     if isinstance(target, str):
-        scheme = target.partition("://")[0].lower()
-        if scheme not in ("http", "https", "ws", "wss"):
-            raise ValueError(f"target: a URL with http, https, ws or wss, not {target!r}")
-        return scheme.removesuffix("s") if scheme != "ws" else scheme
+        return "ws" if scheme(target) in ("ws", "wss") else "http"
     if isinstance(target, InProcess):
         return "chain"
     if callable(target):

@@ -19,7 +19,7 @@ from foreseal.client.errors import ConnectionLost, CursorGone, FeedBroken, NotUn
 from foreseal.client.flashblocks import Event, Flashblock, FlashblockPage, StepAdded, StepRemoved
 from foreseal.client.flow import Flow, perform
 from foreseal.client.pages import flashblocks_request
-from foreseal.client.place import Place
+from foreseal.client.place import Place, checked_place
 from foreseal.client.session import Session, is_passing
 from foreseal.client.subscription import Subscription
 from foreseal.errors import RpcError
@@ -36,7 +36,7 @@ class Feed:
 
     def __init__(self, session: Session, cursor: Place | None = None, *, follow: bool = True) -> None:
         """`cursor` is the place after which it begins; None: the newest step. Without `follow` it ends there."""
-        self.place = cursor
+        self.place = None if cursor is None else checked_place(cursor)
         """Of the last event: the cursor to resume from."""
         self.connections = 0
         """Connections it has had; over HTTP, how often it found the node again."""

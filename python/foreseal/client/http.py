@@ -4,15 +4,14 @@ import asyncio
 import time
 from typing import Any
 
-from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.client.errors import ConnectionLost, TimedOut
 from foreseal.client.needed import needed
+from foreseal.client.refusal import refusal
+from foreseal.client.target import origin
 
 httpx = needed("httpx")
 
 _HEADERS = {"content-type": "application/json"}
-# What a server or the proxy before it answers while it cannot take the call.
-_UNAVAILABLE = frozenset({429, 502, 503, 504})
-_SHOWN = 120
 
 
 class HttpTransport:
@@ -29,7 +28,7 @@ class HttpTransport:
         try:
             return _answer(self._client.post(self._url, content=body, timeout=seconds))
         except httpx.HTTPError as error:
-            raise _explained(error, seconds) from error
+            raise _explained(error, self._url, seconds) from error
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -61,7 +60,7 @@ class AsyncHttpTransport:
             async with asyncio.timeout(seconds):
                 return _answer(await self._client.post(self._url, content=body, timeout=seconds))
         except httpx.HTTPError as error:
-            raise _explained(error, seconds) from error
+            raise _explained(error, self._url, seconds) from error
         except TimeoutError as error:
             raise _late(seconds) from error
 
@@ -83,19 +82,13 @@ def _answer(response: Any) -> bytes:
     body: bytes = response.content
     if response.headers.get("content-type", "").startswith("application/json"):
         return body
-    if response.status_code in _UNAVAILABLE:
-        raise ConnectionLost(f"HTTP {response.status_code}: {_text(body)}")
-    raise NotUnderstood(f"HTTP {response.status_code}: {_text(body)}")
+    raise refusal(response.status_code, body)
 
 
-def _text(body: bytes) -> str:
-    return body[:_SHOWN].decode(errors="replace").strip()
-
-
-def _explained(error: Any, seconds: float) -> Exception:
+def _explained(error: Any, url: str, seconds: float) -> Exception:
     if isinstance(error, httpx.TimeoutException):
         return _late(seconds)
-    return ConnectionLost(f"{type(error).__name__}: {error}")
+    return ConnectionLost(f"{origin(url)}: {type(error).__name__}: {error}")
 
 
 def _late(seconds: float) -> TimedOut:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from foreseal.client.flow import Flow
-from foreseal.client.place import Place
+from foreseal.client.place import Place, checked_place
 from foreseal.client.requests import BlockId, Hex, Request, block_hash, block_id, data
 from foreseal.client.session import Session
 from foreseal.client.shapes import Shape
@@ -24,8 +24,8 @@ class LogPage(Shape):
 
 
 def flashblocks_request(cursor: Place | None, limit: int, read: Callable[[Any], T]) -> Request[T]:
-    """What comes after the cursor; None: nothing yet, and the cursor of the newest step."""
-    place = None if cursor is None else cursor.to_json()
+    """What comes after the cursor; None: nothing yet, and the cursor of the newest step. Raises TypeError."""
+    place = None if cursor is None else checked_place(cursor).to_json()
     return Request("foreseal_getFlashblocks", (place, hex(limit)), read)
 
 

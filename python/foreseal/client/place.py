@@ -25,3 +25,10 @@ class Place:
             return cls(int(value["block"], 16), int(value["index"], 16), str(value["hash"]))
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"no place of a step: {repr(value)[:_SHOWN]}") from None
+
+
+def checked_place(cursor: Any) -> Place:
+    """The cursor. Raises TypeError for what is no place, such as the JSON of one."""
+    if not isinstance(cursor, Place):
+        raise TypeError(f"cursor: a Place, which Place.read makes of a saved one, not {type(cursor).__name__}")
+    return cursor

@@ -91,6 +91,8 @@ class Session:
 
         The first `RpcError` is raised, or with `return_errors` stands in its place in the list.
         """
+        if not all(isinstance(each, Request) for each in requests):
+            raise TypeError("requests: a list of what the functions of foreseal.client.calls make")
         if not requests:
             return []
         attempts = self.options.attempts if all(each.repeatable for each in requests) else 1

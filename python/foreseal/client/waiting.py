@@ -19,24 +19,33 @@ def wait_for_receipt(session: Session, hash: Hex, timeout: float = 60.0, *, seal
     end = session.options.clock() + timeout
     feed = Feed(session) if session.transport.streams else None
     try:
-        if feed is not None:
-            feed.deadline = end
-            # Connected before the first look, so that nothing happens between the two.
-            yield from feed.connect()
-        while True:
-            receipt = yield from _look(session, name, sealed)
-            if receipt is not None:
-                return receipt
-            if feed is None:
-                left = end - session.options.clock()
-                if left <= 0:
-                    raise TimedOut(f"no receipt of {name} within {timeout:g} s")
-                yield from perform(session.transport.sleep, min(session.options.poll, left))
-            else:
-                yield from _news(feed, name, sealed)
+        return (yield from _wait(session, feed, name, end, sealed))
+    except TimedOut as error:
+        if session.options.clock() < end:
+            raise
+        raise TimedOut(f"no receipt of {name} within {timeout:g} s") from error
     finally:
         if feed is not None:
             feed.abandon()
+
+
+def _wait(session: Session, feed: Feed | None, name: str, end: float, sealed: bool) -> Flow[Receipt]:
+    """As `wait_for_receipt`, until `end` by the session's clock."""
+    if feed is not None:
+        feed.deadline = end
+        # Connected before the first look, so that nothing happens between the two.
+        yield from feed.connect()
+    while True:
+        receipt = yield from _look(session, name, sealed)
+        if receipt is not None:
+            return receipt
+        if feed is None:
+            left = end - session.options.clock()
+            if left <= 0:
+                raise TimedOut("the node has no receipt")
+            yield from perform(session.transport.sleep, min(session.options.poll, left))
+        else:
+            yield from _news(feed, name, sealed)
 
 
 def _look(session: Session, name: str, sealed: bool) -> Flow[Receipt | None]:

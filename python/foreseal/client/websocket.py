@@ -16,6 +16,8 @@ import orjson
 from foreseal.client.errors import ConnectionLost, TimedOut
 from foreseal.client.needed import needed
 from foreseal.client.options import Options
+from foreseal.client.refusal import refusal
+from foreseal.client.target import origin
 
 asyncio_client = needed("websockets.asyncio.client")
 sync_client = needed("websockets.sync.client")
@@ -33,6 +35,19 @@ def _settings(options: Options, *, pings: bool) -> dict[str, Any]:
         "close_timeout": _CLOSING,
     }
     return settings if pings else settings | {"ping_interval": None}
+
+
+@contextlib.contextmanager
+def _connecting(url: str, seconds: float) -> Iterator[None]:
+    """As `_explaining`, with where the connection was to lead, and what the server said if it refused one."""
+    try:
+        with _explaining(seconds):
+            yield
+    except ConnectionLost as error:
+        cause = error.__cause__
+        if isinstance(cause, exceptions.InvalidStatus):
+            raise refusal(cause.response.status_code, cause.response.body or b"") from cause
+        raise ConnectionLost(f"{origin(url)}: {error}") from cause
 
 
 @contextlib.contextmanager
@@ -152,7 +167,7 @@ class WebSocketTransport:
 
     def _connect(self, seconds: float, *, pings: bool) -> WebSocketLink:
         settings = _settings(self._options, pings=pings)
-        with _explaining(seconds):
+        with _connecting(self._url, seconds):
             # Entered, since newer versions ask for it; a link closes it.
             connection = sync_client.connect(self._url, open_timeout=seconds, **settings).__enter__()
         link = WebSocketLink(connection, self._open.discard)
@@ -239,7 +254,7 @@ class AsyncWebSocketTransport:
 
     async def _connect(self, seconds: float, *, pings: bool) -> AsyncWebSocketLink:
         settings = _settings(self._options, pings=pings)
-        with _explaining(seconds):
+        with _connecting(self._url, seconds):
             connection = await asyncio_client.connect(self._url, open_timeout=seconds, **settings)
         link = AsyncWebSocketLink(connection, self._open.discard)
         self._open.add(link)
