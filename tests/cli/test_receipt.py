@@ -93,6 +93,26 @@ def test_what_is_no_receipt(text: str, tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["verify-receipt", str(tmp_path / "nowhere")]) == 2
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"result": None}, "it is null: the node had no block with the transaction"),
+        ({"error": {"code": -32001, "message": "nobody signed"}}, "it is an error of the node: nobody signed"),
+    ],
+)
+def test_a_response_without_a_receipt(
+    answer: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path / "response.json", {"jsonrpc": "2.0", "id": 1, **answer})
+    with pytest.raises(SystemExit) as ended:
+        run(["verify-receipt", file])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == f"foreseal: the receipt does not fit: receipt: {words}\n"
+    with pytest.raises(SystemExit):
+        run(["verify-receipt", file, "--json"])
+    assert orjson.loads(capsys.readouterr().out)["reason"] == words
+
+
 def test_two_promises_that_exclude_each_other(
     promises: Promises, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

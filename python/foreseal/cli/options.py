@@ -160,26 +160,34 @@ limit_options = stacked(
         "--max-connection-calls",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Most long calls at once for one of them.",
-    ),
-    click.option("--max-subscriptions", type=click.IntRange(min=1), metavar="N", help="Most subscriptions of one."),
-    click.option(
-        "--max-outgoing-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Most bytes that wait for its client."
+        help="Most long calls at once for one connection.",
     ),
     click.option(
-        "--max-outgoing-frames", type=click.IntRange(min=1), metavar="N", help="Most messages that wait for its client."
+        "--max-subscriptions", type=click.IntRange(min=1), metavar="N", help="Most subscriptions of a connection."
     ),
-    click.option("--max-idle", type=DURATION, help="Longest time that it may neither say nor take anything."),
+    click.option(
+        "--max-outgoing-bytes",
+        type=click.IntRange(min=1),
+        metavar="BYTES",
+        help="Most bytes that wait to be taken from a connection.",
+    ),
+    click.option(
+        "--max-outgoing-frames",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Most notifications that wait to be taken from a connection.",
+    ),
+    click.option("--max-idle", type=DURATION, help="Longest time that a client may neither say nor take anything."),
     click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
     click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
     click.option("--max-filters", type=click.IntRange(min=1), metavar="N", help="Most filters at once."),
     click.option(
         "--max-terms", type=click.IntRange(min=1), metavar="N", help="Most addresses and topics in one subscription."
     ),
-    click.option("--max-flashblocks", type=click.IntRange(min=1), metavar="N", help="Most flashblocks in one answer."),
     click.option(
-        "--max-flashblock-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Bytes of flashblocks that end it."
+        "--max-flashblocks", type=click.IntRange(min=1), metavar="N", help="Most in a foreseal_getFlashblocks."
     ),
+    click.option("--max-flashblock-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Bytes that end one."),
     click.option("--max-call-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_call."),
     click.option("--max-call-time", type=DURATION, help="Longest time of one eth_call or trace."),
     click.option(

@@ -44,8 +44,8 @@ def receipt_command(
     FILE holds what foreseal_preconfirmation answers, or the whole response. With a second FILE say whether the two
     show that their signer broke its word: exit 0 if they do, 1 if they do not.
     """
-    receipts = [_read(file) for file in (first, second) if file is not None]
     try:
+        receipts = [_read(file) for file in (first, second) if file is not None]
         promises = [
             _verified(receipt, which if second else None, signer, chain_id) for which, receipt in enumerate(receipts)
         ]
@@ -66,7 +66,10 @@ def _verified(receipt: bytes, which: int | None, signer: str | None, chain_id: i
 
 
 def _read(file: BinaryIO) -> bytes:
-    """The receipt in a file, taken out of a JSON-RPC response if that is what it holds."""
+    """The receipt in a file, taken out of a JSON-RPC response if that is what it holds.
+
+    Raises PreconfirmationError for a response without one.
+    """
     text = file.read(MOST + 1)
     if len(text) > MOST:
         raise click.UsageError(f"{file.name} has more than {MOST:,} bytes: it is no receipt")
@@ -74,8 +77,13 @@ def _read(file: BinaryIO) -> bytes:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-    if isinstance(value, dict) and "jsonrpc" in value and "result" in value:
-        return orjson.dumps(value["result"])
+    if isinstance(value, dict) and "jsonrpc" in value:
+        if isinstance(error := value.get("error"), dict):
+            raise PreconfirmationError("receipt", f"it is an error of the node: {error.get('message')}")
+        value = value.get("result")
+        text = orjson.dumps(value)
+    if value is None:
+        raise PreconfirmationError("receipt", "it is null: the node had no block with the transaction")
     return text
 
 
