@@ -117,6 +117,32 @@ def test_reading_stops_while_too_many_calls_are_under_way() -> None:
     served(use, limits=Limits(connection_calls=2))
 
 
+def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as socket, connect(app) as other:
+            node.hold = True
+            socket.tell([call("slow", id=1), call("slow", id=1)])
+            socket.call("echo", ident=2)
+            assert (await socket.hear())["id"] == 2
+            socket.tell([call("slow", id=3)])
+            for _ in range(20):
+                assert await other.ask("echo") == []
+            # Many batches at once would gather many answers of the largest size for a client that does not read.
+            assert len(node.held) == 2
+            node.release()
+            assert (await socket.hear())[0]["id"] == 1
+            await until(lambda: len(node.held) == 1)
+            socket.tell([call("slow", id=4)])
+            for _ in range(20):
+                assert await other.ask("echo") == []
+            assert len(node.held) == 1
+            node.hold = False
+            node.release()
+            assert [(await socket.hear())[0]["id"] for _ in range(2)] == [3, 4]
+
+    served(use)
+
+
 def test_too_many_calls_of_all_together_fail_as_over_http() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:

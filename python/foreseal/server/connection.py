@@ -53,6 +53,8 @@ class Connection:
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls: set[asyncio.Task[None]] = set()
+        # Held by the batch under way. Each may gather as much as the largest answer, whether its client reads or not.
+        self._batch = asyncio.Lock()
         self._reader: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -134,7 +136,9 @@ class Connection:
             if isinstance(reply, tuple):
                 self._say(exchange, reply)
             else:
-                self._calls.add(self.spawn(self._answer(exchange, reply)))
+                # A call by itself has begun already, a batch begins when it is awaited.
+                answer = self._answer if exchange.left else self._answer_batch
+                self._calls.add(self.spawn(answer(exchange, reply)))
                 await exchange.has_left()
 
     async def _room(self) -> None:
@@ -149,6 +153,13 @@ class Connection:
             self._say(exchange, await reply)
         finally:
             exchange.leave()
+
+    async def _answer_batch(self, exchange: Exchange, reply: Coroutine[Any, Any, Reply]) -> None:
+        try:
+            async with self._batch:
+                await self._answer(exchange, reply)
+        finally:
+            reply.close()
 
     def _say(self, exchange: Exchange, reply: Reply) -> None:
         # The HTTP status has no place here: the body says all.
