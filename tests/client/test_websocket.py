@@ -113,7 +113,7 @@ def test_a_node_that_is_not_there_is_a_lost_connection() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(("status", "kind"), [(404, NotUnderstood), (403, NotUnderstood), (503, ConnectionLost)])
+@pytest.mark.parametrize(("status", "kind"), [(404, NotUnderstood), (403, NotUnderstood), (500, ConnectionLost)])
 def test_a_server_that_refuses_a_websocket_says_why(status: int, kind: type[Exception]) -> None:
     async def main() -> None:
         asked = []

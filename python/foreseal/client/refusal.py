@@ -2,12 +2,13 @@
 
 from foreseal.client.errors import ClientError, ConnectionLost, NotUnderstood
 
-# What a server or the proxy before it answers while it cannot take the call.
-_UNAVAILABLE = frozenset({429, 502, 503, 504})
+_TOO_MANY = 429
+# From here on the server or the proxy before it says that the fault is its own, as while it starts or stops.
+_SERVER = 500
 _SHOWN = 120
 
 
 def refusal(status: int, body: bytes) -> ClientError:
     """The error for it: `ConnectionLost` where it may be otherwise the next time, else `NotUnderstood`."""
-    kind = ConnectionLost if status in _UNAVAILABLE else NotUnderstood
+    kind = ConnectionLost if status == _TOO_MANY or status >= _SERVER else NotUnderstood
     return kind(f"HTTP {status}: {body[:_SHOWN].decode(errors='replace').strip()}")
