@@ -139,12 +139,13 @@ impl Sealed {
         }
     }
 
-    /// Makes block `number` the latest. Answers the blocks after it, oldest first; `None` if there is no such block.
+    /// Makes block `number` the latest. Answers the blocks after it with their steps, oldest first; `None` if there is no such
+    /// block.
     pub fn truncate(&mut self, number: u64) -> Result<Option<Vec<Arc<Executed>>>, StateError> {
         let Some(head) = self.block(number)? else { return Ok(None) };
         let mut gone = Vec::new();
         for after in number + 1..=self.latest().number() {
-            gone.extend(self.block(after)?);
+            gone.extend(self.with_steps(after)?);
         }
         while self.latest().number() > number {
             self.hashes.pop_back();

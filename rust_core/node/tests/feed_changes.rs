@@ -9,8 +9,8 @@ use std::{ops::ControlFlow, sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
 use foreseal_node::{
-    BlockId, Change, Development, FeedError, Place, Sequencer, Settings, SteppedClock, View, changes,
-    import_chain,
+    BlockId, Change, Development, FeedError, Place, Recent, Sequencer, Settings, SteppedClock, StoreSettings,
+    View, changes, import_chain,
 };
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, balance, open_node, settings, start};
@@ -206,6 +206,27 @@ fn old_blocks_are_told_step_by_step() {
         whole(&view, Place { index: 1, hash: view.sealed(1).unwrap().unwrap().steps[1].hash, ..early });
     assert!(rest.starts_with("+1.2 =1 +2.0 =2 +3.0 =3"), "{}", &rest[..40]);
     assert!(rest.ends_with("=1101 +1102.0 =1102 +1103.0"), "{}", &rest[rest.len() - 40..]);
+}
+
+/// Blocks may stay in memory for longer than their tables of steps do; the store has those.
+#[test]
+fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let recent = Recent { blocks: 2_000, ..Recent::default() };
+    let settings = Settings {
+        store: StoreSettings { recent, ..StoreSettings::default() },
+        development: Some(Development::default()),
+        ..settings(datadir.path(), &wallets)
+    };
+    let bench = Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap();
+    write(&bench, 1);
+    write(&bench, 2);
+    let early = bench.view().place();
+    bench.node.control(|writer| writer.mine(1_100, None)).unwrap();
+    bench.node.drain().unwrap();
+    assert!(bench.view().sealed(1).unwrap().unwrap().steps.is_empty());
+    bench.node.control(|writer| writer.unwind(0)).unwrap();
+    assert_eq!(whole(&bench.view(), early), "-1.2 -1.1 -1.0 +1.0");
 }
 
 /// Undone before the start of the node, and not replayed by it: the journal knows.
