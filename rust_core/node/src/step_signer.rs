@@ -14,7 +14,7 @@ use foreseal_types::{Promise, PromiseDomain, StepSignature, keccak};
 
 /// Permissions of the file that others than its owner have.
 const OTHERS: u32 = 0o077;
-/// Bytes of a file that are looked at: a key has 64 digits.
+/// Bytes of a file that are looked at, more than a key's 64 digits need.
 const MOST: u64 = 80;
 
 /// Why there is no key to sign with. Never says what the file holds.
@@ -63,7 +63,9 @@ impl StepSigner {
 
     /// The key in the file at `path`, which nobody but its owner may read.
     pub fn read(path: &Path, chain_id: u64) -> Result<Self, KeyError> {
-        let file = File::open(path).map_err(KeyError::io("open", path))?;
+        // Without waiting: a pipe opens only once somebody writes to it.
+        let open = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+        let file = open.map_err(KeyError::io("open", path))?;
         let metadata = file.metadata().map_err(KeyError::io("read", path))?;
         if !metadata.is_file() {
             return Err(KeyError::NotAFile { path: path.to_owned() });
@@ -74,10 +76,9 @@ impl StepSigner {
         }
         let mut text = Vec::new();
         file.take(MOST).read_to_end(&mut text).map_err(KeyError::io("read", path))?;
-        let digits = text.trim_ascii();
-        let digits = digits.strip_prefix(b"0x").unwrap_or(digits);
+        let whole = (text.len() as u64) < MOST;
         let mut secret = B256::ZERO;
-        let decoded = hex::decode_to_slice(digits, secret.as_mut_slice()).is_ok();
+        let decoded = whole && hex::decode_to_slice(text.trim_ascii(), secret.as_mut_slice()).is_ok();
         let key = decoded.then(|| Self::new(secret, chain_id)).flatten();
         key.ok_or_else(|| KeyError::Content { path: path.to_owned() })
     }
@@ -193,7 +194,8 @@ mod tests {
         let (_folder, path) = folder();
         let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
         let long = format!("{SECRET}00");
-        for text in ["", "0x", "no key", &SECRET[1..], &long, &"0".repeat(64), order] {
+        let (far, twice) = (format!("{SECRET}{}00", " ".repeat(99)), format!("0x0x{SECRET}"));
+        for text in ["", "0x", "no key", &SECRET[1..], &long, &far, &twice, &"0".repeat(64), order] {
             put(&path, text, 0o600);
             let error = StepSigner::read_or_make(&path, CHAIN, never).unwrap_err();
             assert_eq!(error, KeyError::Content { path: path.clone() }, "{text}");
@@ -208,6 +210,11 @@ mod tests {
         let (folder, path) = folder();
         let error = StepSigner::read(folder.path(), CHAIN).unwrap_err();
         assert_eq!(error, KeyError::NotAFile { path: folder.path().to_owned() });
+        let pipe = folder.path().join("pipe");
+        assert!(
+            std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&pipe).status().unwrap().success()
+        );
+        assert_eq!(StepSigner::read(&pipe, CHAIN).unwrap_err(), KeyError::NotAFile { path: pipe });
         let error = StepSigner::read(&path, CHAIN).unwrap_err();
         assert!(matches!(error, KeyError::Io { what: "open", .. }), "{error}");
     }
