@@ -239,10 +239,8 @@ impl Joining {
             }
             next
         } else {
-            // One is enough for a place: nothing is cut between two who began at the same one.
-            if channels.joins.last_key_value().is_none_or(|(_, last)| *last != place) {
-                channels.joins.insert(newest + 1, place);
-            }
+            // Also where another one began at this place: the chain may have left it and come back.
+            channels.joins.insert(newest + 1, place);
             newest + 1
         };
         self.begun = Some(Begun::From { start, place });

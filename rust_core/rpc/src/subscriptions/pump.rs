@@ -58,10 +58,13 @@ impl Pump {
         Self { subscriptions, entries: VecDeque::new(), told: None, arrivals: HashMap::new() }
     }
 
-    /// Takes what happened, waiting for it at most for `wait`. Whether there is something to deliver.
+    /// Takes what happened, waiting for it at most for `wait`, once what was taken before is delivered. Whether there is
+    /// something to deliver.
     pub fn take(&mut self, wait: Duration) -> bool {
-        let wait = if self.entries.is_empty() { wait } else { Duration::ZERO };
-        self.entries.extend(self.subscriptions.node().feed().take(wait));
+        // Nothing while entries are left: the feed joins what waits there, and here it would pile up.
+        if self.entries.is_empty() {
+            self.entries.extend(self.subscriptions.node().feed().take(wait));
+        }
         !self.entries.is_empty()
     }
 

@@ -92,6 +92,57 @@ fn views_that_the_feed_passed_over_are_told_and_not_to_whoever_joined_at_them() 
     assert!(before < 10);
 }
 
+/// The feed joins what waits there. What the pump has taken is joined with nothing any more, so it takes little.
+#[test]
+fn a_pump_that_is_slower_than_the_chain_does_not_pile_up_views() {
+    let mut bench = Bench::new(2);
+    let mut streams = Streams::new(&bench);
+    let mut workload = workload(&bench, 3);
+    let joined = streams.subscribe(&json!(["foreseal_feed"]));
+    let begun = place(&bench);
+    for _ in 0..600 {
+        bench.submit(&workload.next_transaction());
+        bench.tick();
+        streams.pump.take(Duration::ZERO);
+    }
+    let mut entries = 0;
+    while streams.pump.take(Duration::ZERO) {
+        let said = &mut streams.said;
+        streams.pump.deliver(&mut |notice| said.push(notice));
+        entries += 1;
+    }
+    assert!(entries < 600, "{entries} entries waited");
+    let page = bench.ask("foreseal_getFlashblocks", &json!([begun]).to_string());
+    assert!(page["complete"] == json!(true) && page["flashblocks"] == json!(steps(&streams, &joined)));
+}
+
+/// Two who begin at one place, with a way there and back between them.
+#[test]
+fn whoever_joins_at_a_place_that_the_chain_came_back_to_is_not_told_the_way_back() {
+    let mut bench = Bench::developing(2);
+    let mut streams = Streams::new(&bench);
+    let mut workload = workload(&bench, 3);
+    let first = streams.subscribe(&json!(["foreseal_feed"]));
+    let snapshot = bench.ask("evm_snapshot", "[]");
+    let nobody = json!([alloy_primitives::Address::repeat_byte(7), "0x1"]).to_string();
+    let begun = place(&bench);
+    bench.ask("anvil_setBalance", &nobody);
+    assert_ne!(place(&bench), begun);
+    assert_eq!(bench.ask("evm_revert", &json!([snapshot]).to_string()), json!(true));
+    assert_eq!(place(&bench), begun);
+    let second = streams.subscribe(&json!(["foreseal_feed"]));
+    // More than the feed keeps: the view at which the second began is joined with those after it.
+    for _ in 0..300 {
+        bench.submit(&workload.next_transaction());
+        bench.tick();
+    }
+    streams.tell();
+    let (of_first, of_second) = (steps(&streams, &first), steps(&streams, &second));
+    let removed: Vec<&Value> = of_first.iter().map(|step| &step["removed"]).take(2).collect();
+    assert_eq!(removed, [&json!(false), &json!(true)]);
+    assert!(of_second == of_first[2..]);
+}
+
 /// The node's first views may come before the pump takes for the first time.
 #[test]
 fn a_subscription_made_before_the_pump_runs_begins_where_it_was_made() {
