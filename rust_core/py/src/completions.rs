@@ -69,6 +69,13 @@ impl Completions {
         self.add(|queue| queue.waiting.outcomes.push((ticket, outcome)));
     }
 
+    /// Adds a notice once there is room for it. It goes nowhere when nobody takes them any more.
+    pub fn offer_notice(&self, notice: Notice) {
+        if self.wait_for_room() {
+            self.push_notice(notice);
+        }
+    }
+
     /// Adds a notice, at once.
     pub fn push_notice(&self, notice: Notice) {
         self.add(|queue| {
@@ -160,5 +167,24 @@ mod tests {
         completions.close();
         assert_eq!(receiver.recv(), Ok(false), "nobody takes them any more");
         thread.join().unwrap();
+    }
+
+    /// However much one view adds: a pump that was far behind makes many notices of it.
+    #[test]
+    fn notices_that_are_offered_are_never_much_more_than_there_is_room_for() {
+        let completions = Arc::new(Completions::new().unwrap());
+        let offering = completions.clone();
+        let thread = thread::spawn(move || (0..9).for_each(|_| offering.offer_notice(notice(NOTICE_BYTES))));
+        let mut taken = 0;
+        while taken < 9 {
+            let notices = completions.drain().notices.len();
+            assert!(notices <= 2, "{notices} waited");
+            taken += notices;
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+        completions.close();
+        completions.offer_notice(notice(1));
+        assert_eq!(completions.drain().notices.len(), 0);
     }
 }

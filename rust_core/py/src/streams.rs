@@ -34,7 +34,7 @@ impl Streams {
         let run = move || {
             while sink.wait_for_room() && !ended.load(Ordering::Acquire) {
                 if pump.take(IDLE) {
-                    pump.deliver(&mut |notice| sink.push_notice(notice));
+                    pump.deliver(&mut |notice| sink.offer_notice(notice));
                 }
             }
         };
