@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -191,3 +192,11 @@ def test_a_client_that_goes_without_a_word_is_forgotten(kind: str) -> None:
         assert server.metrics()['foreseal_subscriptions{kind="logs"}'] == 0
         with server.connect() as other, contextlib.suppress(Ended):
             assert other.ask("echo") == []
+
+
+def test_a_client_that_never_ends_its_request_does_not_hold_up_the_stop() -> None:
+    with serving("granian") as server, socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
+        # Answered behind it, so the server has taken the connection.
+        server.metrics()
+        assert server.stop() < 15

@@ -20,6 +20,9 @@ IDLE_TIME = 125_000
 # under a lock that is first come, first served. One at a time, each would wake that thread anew, which costs as much as
 # all the rest.
 AHEAD = 64
+# Seconds that requests under way get when the listener stops. A client that never sends the rest of its head would hold
+# it up for the idle time.
+STOP_TIME = 10.0
 # Seconds between two looks whether the server listens already.
 _LOOK = 0.01
 
@@ -58,9 +61,10 @@ class Listener:
         return False
 
     async def stop(self) -> None:
-        """Take no more connections and wait for the end. Raises what ended the server."""
+        """Take no more connections and wait for the end, shortly. Raises what ended the server."""
         if self.serving is None:
             return
         if not self.serving.done():
             self._server.stop()  # type: ignore[no-untyped-call]
-        await self.serving
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.serving, STOP_TIME)
