@@ -7,7 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
+from foreseal.cli import receipt
 from foreseal.cli.main import run
+from foreseal.preconfirmation import Preconfirmation
 from foreseal.testing import Chain, ChainSettings
 
 Promises = tuple[dict[str, Any], dict[str, Any], str]
@@ -131,3 +133,10 @@ def test_two_promises_that_exclude_each_other(
     with pytest.raises(SystemExit):
         run(["verify-receipt", files[0], written(tmp_path / "bad.json", other | {"time": "0x1"})])
     assert "does not fit: receipt 2: signature" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("time", [10**15, 2**64 - 1])
+def test_a_time_that_no_calendar_has(time: int, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "0x" + "00" * 32
+    receipt._print(Preconfirmation(31337, 1, 0, text, text, time, 1, text, 0, "0x" + "11" * 20))
+    assert f"made         {time} ms after 1970" in capsys.readouterr().out

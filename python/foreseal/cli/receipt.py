@@ -128,15 +128,22 @@ def _comparable(promises: list[Preconfirmation]) -> bool:
 
 
 def _print(promise: Preconfirmation) -> None:
-    made = datetime.fromtimestamp(promise.time / 1000, UTC).isoformat(timespec="milliseconds")
     facts = {
         "signer": promise.signer,
         "chain": promise.chain_id,
         "block": promise.number,
         "step": f"{promise.index} {promise.hash}",
         "previous": promise.previous,
-        "made": made,
+        "made": _moment(promise.time),
         "transaction": f"{promise.transaction_index} {promise.transaction_hash}",
     }
     for name, value in facts.items():
         click.echo(f"  {name:<12} {value}")
+
+
+def _moment(time: int) -> str:
+    try:
+        return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        # A sequencer may sign any number, and must not get out of its word by one that no calendar has.
+        return f"{time} ms after 1970"
