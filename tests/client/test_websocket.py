@@ -35,6 +35,13 @@ class Mute(SocketNode):
         return b'{"jsonrpc":"2.0","id":99999,"result":null}'
 
 
+class Listing(SocketNode):
+    """Answers with an id that nobody gave."""
+
+    def answer(self, request: dict[str, Any]) -> bytes:
+        return b'{"jsonrpc":"2.0","id":[1],"result":"0x1"}'
+
+
 @asynccontextmanager
 async def listening(mean: int | None = None) -> AsyncIterator[tuple[SocketNode, CuttingProxy, str]]:
     """A node behind a proxy, and the URL of the proxy."""
@@ -147,6 +154,20 @@ def test_an_answer_that_does_not_come_is_a_time_out() -> None:
         await node.stop()
 
     asyncio.run(main())
+
+
+def test_an_answer_with_a_list_for_an_id_ends_its_call_alone() -> None:
+    async def use() -> None:
+        node = Listing()
+        await node.listen()
+        options = Options(timeout=20.0, attempts=1)
+        async with AsyncClient(f"ws://127.0.0.1:{node.port}", options) as client:
+            for _ in range(2):
+                with pytest.raises(ConnectionLost, match="for another call"):
+                    await client.chain_id()
+        await node.stop()
+
+    asyncio.run(use())
 
 
 def test_a_call_that_is_given_up_takes_its_connection_with_it() -> None:

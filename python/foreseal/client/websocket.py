@@ -287,4 +287,6 @@ def _ident(body: bytes) -> Any:
         return None
     if isinstance(message, list):
         message = message[0] if message else None
-    return message.get("id") if isinstance(message, dict) else None
+    ident = message.get("id") if isinstance(message, dict) else None
+    # Another kind is no id of ours, and may be none that can be looked up.
+    return ident if isinstance(ident, int) else None
