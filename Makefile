@@ -14,6 +14,7 @@ CRASHES ?= 2000
 LOGS ?= 1000000
 EVENTS ?= 1000000
 BLOCKS ?= 5000
+SCHEDULES ?= 20000
 STEPS ?= 300
 
 VENV := .venv
@@ -29,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive mutants kills readers promises differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills readers promises differential coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +113,9 @@ log-index: $(VENV)/.run ## Compare searches in a store of LOGS logs with a naive
 
 archive: $(VENV)/.run ## Compare the answers of a chain of BLOCKS blocks with a replay, and again after 100 of them were replaced
 	FORESEAL_ARCHIVE=$(BLOCKS) cargo test --release -p foreseal-rpc --lib tests::archive
+
+schedules: $(VENV)/.run ## Try subscriptions in SCHEDULES random orders of producer, pump and clients, and in every order of a smaller set
+	FORESEAL_SCHEDULES=$(SCHEDULES) cargo test --release -p foreseal-rpc --lib -- tests::streams::schedules --nocapture
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json

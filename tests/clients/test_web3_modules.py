@@ -81,9 +81,10 @@ def w3(node: LiveNode) -> Web3:
     w3 = Web3(Web3.HTTPProvider(node.url))
     w3.middleware_onion.inject(SignAndSendRawMiddlewareBuilder.build(ACCOUNT), layer=0)
     w3.eth.default_account = ACCOUNT.address
-    # The first block is an empty one.
+    # The first block is an empty one. Some tests ask for the first blocks of a chain that has been there for a while.
     wait_for_block(node.rpc, 1)
     sealed(w3, node, w3.eth.send_transaction({"to": ACCOUNT.address}))
+    node.rpc("anvil_mine", "0xa")
     return w3
 
 
