@@ -3,10 +3,12 @@
 from importlib.metadata import version
 from pathlib import Path
 
+import click
 import pytest
 
 from foreseal.cli.main import foreseal, run
 
+CONTEXT = click.Context(foreseal)
 COMMANDS = [
     ["dev"],
     ["run"],
@@ -26,7 +28,7 @@ COMMANDS = [
 
 
 def test_the_list_of_commands_is_whole() -> None:
-    assert set(foreseal.commands) == {command[0] for command in COMMANDS}
+    assert set(foreseal.list_commands(CONTEXT)) == {command[0] for command in COMMANDS}
 
 
 @pytest.mark.parametrize("command", [[], *COMMANDS], ids=" ".join)
@@ -40,7 +42,9 @@ def test_every_command_explains_itself(command: list[str], capsys: pytest.Captur
 
 def test_dev_has_its_options() -> None:
     options = "host port datadir genesis chain-id block-time step gas-limit mnemonic accounts balance public"
-    known = {name for parameter in foreseal.commands["dev"].params for name in parameter.opts}
+    dev = foreseal.get_command(CONTEXT, "dev")
+    assert dev
+    known = {name for parameter in dev.params for name in parameter.opts}
     assert {f"--{option}" for option in options.split()} <= known
 
 

@@ -1,45 +1,51 @@
 """The command group, and how every command ends: wrong use and failures are one line on stderr."""
 
+import importlib
 from collections.abc import Sequence
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from foreseal.cli.chain import export_command, import_command
-from foreseal.cli.conformance import blocktest_command, statetest_command
-from foreseal.cli.db import db_group
-from foreseal.cli.dev import dev_command
 from foreseal.cli.exits import FAILED, INTERRUPTED, WRONG_USE
-from foreseal.cli.journal import journal_group
-from foreseal.cli.receipt import receipt_command
-from foreseal.cli.run import run_command
 from foreseal.errors import NodeError
 
+# Each command is imported when it is asked for, so that it loads what it uses and nothing else.
+_COMMANDS = {
+    "dev": "dev:dev_command",
+    "run": "run:run_command",
+    "import": "chain:import_command",
+    "export": "chain:export_command",
+    "db": "db:db_group",
+    "journal": "journal:journal_group",
+    "verify-receipt": "receipt:receipt_command",
+    "statetest": "conformance:statetest_command",
+    "blocktest": "conformance:blocktest_command",
+}
 # Kinds of `NodeError` that another command line would have avoided.
 _WRONG_USE_KINDS = {"in-use", "settings", "genesis", "store"}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """The commands by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"foreseal.cli.{module}"), name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="foreseal", prog_name="foreseal", message="%(prog)s %(version)s")
 def foreseal() -> None:
     """An Ethereum-compatible layer-2 node whose pending block is real.
 
     About every 200 ms it publishes a pre-confirmed step with true roots and a true hash. Start with `foreseal dev`.
     """
-
-
-for command in (
-    dev_command,
-    run_command,
-    import_command,
-    export_command,
-    db_group,
-    journal_group,
-    receipt_command,
-    statetest_command,
-    blocktest_command,
-):
-    foreseal.add_command(command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from foreseal import _core
 from foreseal.errors import NodeError
 from foreseal.rpc import Dispatcher, Registry
 from foreseal.rpc.registry import Function
@@ -24,6 +23,13 @@ log = logging.getLogger(__name__)
 DRAIN_TIME = 10.0
 # Seconds between two looks at a node that starts.
 _LOOK = 0.05
+
+
+def _node(settings: bytes) -> Any:
+    # Imported where a node runs: who only starts processes of nodes does not load it.
+    from foreseal._core import Node
+
+    return Node(settings)
 
 
 class App:
@@ -64,7 +70,7 @@ class App:
         # Looked at before anything is opened.
         admin = free_address(*settings.admin) if settings.admin else None
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
-        node = await asyncio.to_thread(self._make_node or _core.Node, settings.for_core())
+        node = await asyncio.to_thread(self._make_node or _node, settings.for_core())
         dispatcher = Dispatcher(node, settings.limits, self.registry, settings.forbidden)
         loop = asyncio.get_running_loop()
         dispatcher.calls.completions.attach(loop)
