@@ -11,13 +11,13 @@
 //! [`Place`] with the view ([`changes`]), which serves a taker that is one step behind and a client that comes back after a
 //! million blocks alike.
 
+mod block_at_step;
 mod changes;
 mod place;
 mod queue;
-mod stepped;
 
+pub(crate) use block_at_step::Steps;
+pub use block_at_step::{BlockAtStep, Change};
 pub use changes::{FeedError, changes};
 pub use place::Place;
 pub use queue::{Entry, Feed, What};
-pub(crate) use stepped::Steps;
-pub use stepped::{Change, Stepped};

@@ -49,7 +49,7 @@ pub use clock::{Clock, Now, SteppedClock, SystemClock};
 pub use control::ControlError;
 pub use errors::{NodeError, SubmitError};
 pub use executed::{Executed, Step, Written};
-pub use feed::{Change, Entry, Feed, FeedError, Place, Stepped, What, changes};
+pub use feed::{BlockAtStep, Change, Entry, Feed, FeedError, Place, What, changes};
 pub use finality::{Finality, FinalityDepth};
 pub use history::History;
 pub use logs::search_block;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use foreseal_node::{Change, Executed, FeedError, Place, Stepped, View, What, changes};
+use foreseal_node::{BlockAtStep, Change, Executed, FeedError, Place, View, What, changes};
 use foreseal_types::Block;
 use proptest::prelude::*;
 use support::mix::{Run, act};
@@ -62,8 +62,8 @@ fn place(item: &Item) -> Place {
 }
 
 /// The step as an item, after a look at all that it carries.
-fn item(step: &Stepped) -> Item {
-    let Stepped { block, index, first, previous, time, signature } = step;
+fn item(step: &BlockAtStep) -> Item {
+    let BlockAtStep { block, index, first, previous, time, signature } = step;
     let made = block.header.number > 0;
     assert_eq!((*time > 0, signature.is_some()), (made, made));
     assert_eq!(block.hash, block.header.hash_slow());

@@ -129,7 +129,7 @@ impl Walk<'_> {
                     (None, Some((parent, _))) => parent.steps().last(),
                     (None, None) => branch.common,
                 };
-                self.tell(Change::Removed(steps.stepped(index)), turn.place);
+                self.tell(Change::Removed(steps.at(index)), turn.place);
                 match (index, next) {
                     (0, Some((parent, _))) => {
                         self.tell(Change::Unsealed(parent.block().clone()), turn.place);
@@ -174,7 +174,7 @@ impl Walk<'_> {
             told = false;
             let steps = Steps::of(&here);
             place = steps.place(index);
-            self.tell(Change::Step(steps.stepped(index)), place);
+            self.tell(Change::Step(steps.at(index)), place);
             if self.stopped {
                 break;
             }

@@ -1,13 +1,13 @@
 //! A flashblock as readers of the feed get it.
 
-use foreseal_node::{Place, Stepped};
+use foreseal_node::{BlockAtStep, Place};
 use foreseal_types::{Block, ChainSpec};
 
 use crate::json::{BlockOfReceipt, Inclusion, Object, write_header, write_receipt, write_transaction};
 
 /// The flashblock itself; `removed` if its step is no longer on the chain.
-pub fn write_flashblock(out: &mut Vec<u8>, spec: &ChainSpec, step: &Stepped, removed: bool) {
-    let Stepped { block, index, first, previous, time, signature } = step;
+pub fn write_flashblock(out: &mut Vec<u8>, spec: &ChainSpec, step: &BlockAtStep, removed: bool) {
+    let BlockAtStep { block, index, first, previous, time, signature } = step;
     let mut object = Object::open(out);
     object
         .quantity("number", block.header.number)

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use foreseal_node::{Change, Stepped, search_block};
+use foreseal_node::{BlockAtStep, Change, search_block};
 use foreseal_types::{Block, ChainSpec, FoundLog, LogFilter, LogSink};
 
 use super::{
@@ -45,7 +45,13 @@ pub fn render(stream: &Stream, change: &Change, spec: &ChainSpec, messages: &mut
     }
 }
 
-fn render_step(stream: &Stream, step: &Stepped, spec: &ChainSpec, messages: &mut Messages, removed: bool) {
+fn render_step(
+    stream: &Stream,
+    step: &BlockAtStep,
+    spec: &ChainSpec,
+    messages: &mut Messages,
+    removed: bool,
+) {
     let block = &step.block;
     match stream {
         Stream::PendingLogs(filter) => {

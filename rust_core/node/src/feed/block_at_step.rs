@@ -9,9 +9,9 @@ use imbl::Vector;
 use super::Place;
 use crate::{Executed, Step};
 
-/// A step of a block.
+/// A block as of one of its steps, and what that step is.
 #[derive(Clone, Debug)]
-pub struct Stepped {
+pub struct BlockAtStep {
     /// The block as of this step: its header and hash, and the transactions and receipts so far.
     pub block: Block,
     pub index: u64,
@@ -30,11 +30,11 @@ pub struct Stepped {
 #[derive(Clone, Debug)]
 pub enum Change {
     /// The step that comes next. Genesis and imported blocks are one step with index 0.
-    Step(Stepped),
+    Step(BlockAtStep),
     /// The block whose last step came before is sealed. The first step of the next block follows.
     Sealed(Block),
     /// The newest step is no longer on the chain.
-    Removed(Stepped),
+    Removed(BlockAtStep),
     /// The block before the one whose first step was just removed is not sealed any more.
     Unsealed(Block),
 }
@@ -92,10 +92,10 @@ impl<'b> Steps<'b> {
     }
 
     /// Step number `index`, which must be there.
-    pub fn stepped(self, index: usize) -> Stepped {
+    pub fn at(self, index: usize) -> BlockAtStep {
         let before = index.checked_sub(1).and_then(|before| self.table.get(before));
         let step = self.table.get(index);
-        Stepped {
+        BlockAtStep {
             block: step.map_or_else(|| self.block.clone(), |step| step.block(self.block)),
             index: index as u64,
             first: before.map_or(0, |before| before.transactions),
