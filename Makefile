@@ -121,7 +121,7 @@ kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with wh
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
 
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
-	PYTHONPATH=tests $(BIN)/python -m streams --events $(EVENTS) --seed $(SEED) --save benches/results/streams.json
+	PYTHONPATH=tests $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json
 
 promises: build $(VENV)/.dev ## Fill STEPS steps over a kill, verify all that was signed, and each with one bit changed, save the summary
 	PYTHONPATH=tests $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json

@@ -23,7 +23,7 @@ from foreseal.client import (
     StepRemoved,
     TimedOut,
 )
-from streams.proxy import CuttingProxy
+from readers.proxy import CuttingProxy
 
 QUICK = Options(timeout=5.0, silence=5.0, backoff=Backoff(0.001, 0.01), attempts=50)
 

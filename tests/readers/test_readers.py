@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.campaign import LEAST, Campaign
+from readers.campaign import LEAST, Campaign
 
 EVENTS = int(os.environ.get("FORESEAL_EVENTS", "30000"))
 SEED = int(os.environ.get("FORESEAL_SEED", "1"))

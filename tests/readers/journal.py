@@ -10,7 +10,7 @@ import orjson
 from foreseal.client import Place
 from live import Rpc
 from live.process import foreseal_command
-from streams.reader import Told, digest
+from readers.reader import Told, digest
 
 _BLOCKS_AT_ONCE = 20
 

@@ -18,10 +18,10 @@ from foreseal.client import Backoff, Options, Place
 from live import DEV_ACCOUNTS, LiveNode, Rpc, RpcFailure
 from live.contracts import contract
 from live.process import foreseal_command
-from streams.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal, written_in
-from streams.load import transfer_call
-from streams.proxy import CuttingProxy
-from streams.reader import Reader
+from readers.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal, written_in
+from readers.load import transfer_call
+from readers.proxy import CuttingProxy
+from readers.reader import Reader
 
 READERS = 3
 # A queue for each reader that a pause of its own fills, so that it lags.
@@ -276,7 +276,7 @@ class Campaign:
 
 
 async def _start_load(url: str, token: str, seed: int) -> asyncio.subprocess.Process:
-    command = [sys.executable, "-m", "streams.load", url, token, str(seed)]
+    command = [sys.executable, "-m", "readers.load", url, token, str(seed)]
     folder = Path(__file__).parents[1]
     return await asyncio.create_subprocess_exec(*command, cwd=folder, stdout=subprocess.PIPE)
 

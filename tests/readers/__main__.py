@@ -10,17 +10,17 @@ from pathlib import Path
 import orjson
 from benches.origin import origin
 
-from streams.campaign import Campaign
+from readers.campaign import Campaign
 
 
 def main() -> int:
     """Run it twice, the second time a tenth as long over a chain that is reorganised; 0 if nothing was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m streams")
+    parser = argparse.ArgumentParser(prog="python -m readers")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save", type=Path, help="file for the summaries and where they come from, JSON")
     arguments = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="foreseal-streams-"))
+    folder = Path(tempfile.mkdtemp(prefix="foreseal-readers-"))
     summaries, faults = [], 0
     for name, events, reorganise in (("forward", arguments.events, False), ("reorg", arguments.events // 10, True)):
         campaign = Campaign(folder / name, arguments.seed, reorganise=reorganise)

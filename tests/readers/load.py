@@ -1,4 +1,4 @@
-"""Keeps a node busy with token transfers: `python -m streams.load URL TOKEN SEED`, until SIGTERM."""
+"""Keeps a node busy with token transfers: `python -m readers.load URL TOKEN SEED`, until SIGTERM."""
 
 import random
 import signal
