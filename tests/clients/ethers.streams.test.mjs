@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { after } from 'node:test'
 import { ContractFactory, JsonRpcProvider, NonceManager, SocketSubscriber, Wallet, WebSocketProvider } from 'ethers'
-import { board, key, socketUrl, undoFrom, url, waitFor } from './live.mjs'
+import { board, hearThenUndo, key, socketUrl, url, waitFor } from './live.mjs'
 
 const provider = new WebSocketProvider(socketUrl)
 // What is sent travels beside the connection under test.
@@ -64,31 +64,7 @@ test('pre-confirmed logs and transactions arrive before their block is sealed', 
   }
   await provider.getBlockNumber()
   const { hash } = await deployed.set(3, 'pre-confirmed', gas)
-  const [pendingLog, full] = await waitFor('pre-confirmed log', () => {
-    const found = [
-      streams.pendingLogs.heard.find(({ transactionHash }) => transactionHash === hash),
-      streams.full.heard.find((transaction) => transaction.hash === hash),
-    ]
-    return found.every(Boolean) && streams.hashes.heard.includes(hash) && found
-  })
-  assert.equal(pendingLog.removed, false)
-  assert.equal(full.status, '0x1')
-  assert.deepEqual(full.logs, [pendingLog])
-  const log = await waitFor('log', () => streams.logs.heard.find(({ transactionHash }) => transactionHash === hash))
-  assert.equal(log.blockNumber, pendingLog.blockNumber)
-  const head = await waitFor('head', () => streams.heads.heard.find(({ number }) => number === log.blockNumber))
-  assert.equal(head.hash, log.blockHash)
-
-  await undoFrom(Number(log.blockNumber))
-  await waitFor('undone log', () => streams.logs.heard.some((told) => told.removed && told.transactionHash === hash))
-  await waitFor('undone pre-confirmed log', () =>
-    streams.pendingLogs.heard.some((told) => told.removed && told.transactionHash === hash),
-  )
-  await waitFor('undone transaction', () => streams.hashes.heard.some((told) => told.removed && told.hash === hash))
-  await waitFor('undone full transaction', () => streams.full.heard.some((told) => told.removed && told.hash === hash))
-  await waitFor('head in its place', () =>
-    streams.heads.heard.some(({ number, hash }) => number === head.number && hash !== head.hash),
-  )
+  await hearThenUndo(streams, hash)
   for (const stream of Object.values(streams)) stream.stop()
 })
 

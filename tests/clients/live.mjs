@@ -1,4 +1,6 @@
-// What the tests of both clients share: where the node is, and how to look into a block while it is pending.
+// What the tests of both clients share: where the node is, how to look into a block while it is pending, and what streams
+// have to tell of a transaction.
+import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 
 export const url = process.env.FORESEAL_URL
@@ -59,4 +61,36 @@ export async function rpc(method, ...params) {
 export async function undoFrom(number) {
   const newest = Number(await rpc('eth_blockNumber'))
   await rpc('anvil_reorg', newest - number + 1, [])
+}
+
+/**
+ * What streams (`heads`, `logs`, `pendingLogs`, `hashes` and `full`, each with what it `heard`) tell of a transaction with one
+ * log: it is pre-confirmed, then sealed, then undone.
+ */
+export async function hearThenUndo(streams, hash) {
+  const [pendingLog, full] = await waitFor('pre-confirmed log', () => {
+    const found = [
+      streams.pendingLogs.heard.find(({ transactionHash }) => transactionHash === hash),
+      streams.full.heard.find((transaction) => transaction.hash === hash),
+    ]
+    return found.every(Boolean) && streams.hashes.heard.includes(hash) && found
+  })
+  assert.equal(pendingLog.removed, false)
+  assert.equal(full.status, '0x1')
+  assert.deepEqual(full.logs, [pendingLog])
+  const log = await waitFor('log', () => streams.logs.heard.find(({ transactionHash }) => transactionHash === hash))
+  assert.equal(log.blockNumber, pendingLog.blockNumber)
+  const head = await waitFor('head', () => streams.heads.heard.find(({ number }) => number === log.blockNumber))
+  assert.equal(head.hash, log.blockHash)
+
+  await undoFrom(Number(log.blockNumber))
+  await waitFor('undone log', () => streams.logs.heard.some((told) => told.removed && told.transactionHash === hash))
+  await waitFor('undone pre-confirmed log', () =>
+    streams.pendingLogs.heard.some((told) => told.removed && told.transactionHash === hash),
+  )
+  await waitFor('undone transaction', () => streams.hashes.heard.some((told) => told.removed && told.hash === hash))
+  await waitFor('undone full transaction', () => streams.full.heard.some((told) => told.removed && told.hash === hash))
+  await waitFor('head in its place', () =>
+    streams.heads.heard.some(({ number, hash }) => number === head.number && hash !== head.hash),
+  )
 }
