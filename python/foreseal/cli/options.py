@@ -62,10 +62,13 @@ class Address(click.ParamType[tuple[str, int]]):
             self.fail(str(error), param, ctx)
 
 
+def counted(name: str, help: str, *, least: int = 1, unit: str = "N") -> Callable[[Command], Command]:
+    """An option that is a whole number, of `unit`, and no smaller than `least`."""
+    return click.option(name, type=click.IntRange(min=least), metavar=unit, help=help)
+
+
 DURATION = Duration()
-STORE_MAP = click.option(
-    "--store-map", type=click.IntRange(min=1 << 20), metavar="BYTES", help="Greatest size of the store: address space."
-)
+STORE_MAP = counted("--store-map", "Greatest size of the store: address space.", least=1 << 20, unit="BYTES")
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -104,18 +107,8 @@ production_options = stacked(
     click.option("--block-time", type=DURATION, default="2s", show_default=True, help="Time between sealed blocks."),
     click.option("--step", type=DURATION, default="200ms", show_default=True, help="Time between pre-confirmed steps."),
     click.option("--gas-limit", type=click.IntRange(min=5000), help="Gas limit that produced blocks move towards."),
-    click.option(
-        "--safe-depth",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Blocks by which safe trails latest.  [default: 32]",
-    ),
-    click.option(
-        "--finalized-depth",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Blocks by which finalized trails latest.  [default: 64]",
-    ),
+    counted("--safe-depth", "Blocks by which safe trails latest.  [default: 32]", least=0),
+    counted("--finalized-depth", "Blocks by which finalized trails latest.  [default: 64]", least=0),
     click.option(
         "--fee-recipient", type=HexBytes(20, exact=True), metavar="ADDRESS", help="Account that gets the tips."
     ),
@@ -130,74 +123,37 @@ production_options = stacked(
 
 store_options = stacked(
     STORE_MAP,
-    click.option(
-        "--store-proofs", type=click.IntRange(min=1024), metavar="N", help="Newest blocks that proofs are kept for."
-    ),
-    click.option("--store-recent", type=click.IntRange(min=1), metavar="N", help="Stored blocks that stay in memory."),
-    click.option(
-        "--store-backlog",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Transactions sealed and not yet stored before the builder takes less.",
-    ),
-    click.option(
-        "--store-retention",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Blocks that the journal is kept for after they are stored.",
-    ),
+    counted("--store-proofs", "Newest blocks that proofs are kept for.", least=1024),
+    counted("--store-recent", "Stored blocks that stay in memory."),
+    counted("--store-backlog", "Transactions sealed and not yet stored before the builder takes less."),
+    counted("--store-retention", "Blocks that the journal is kept for after they are stored.", least=0),
 )
 
 limit_options = stacked(
-    click.option("--max-body", type=click.IntRange(min=1), metavar="BYTES", help="Largest request body."),
-    click.option("--max-batch", type=click.IntRange(min=1), metavar="N", help="Most requests in a batch."),
+    counted("--max-body", "Largest request body.", unit="BYTES"),
+    counted("--max-batch", "Most requests in a batch."),
     click.option("--max-depth", type=click.IntRange(1, 250), metavar="N", help="Deepest nesting of JSON."),
-    click.option("--max-response", type=click.IntRange(min=1), metavar="BYTES", help="Largest answer."),
-    click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Most long calls at once."),
+    counted("--max-response", "Largest answer.", unit="BYTES"),
+    counted("--max-calls", "Most long calls at once."),
     click.option("--max-wait", type=DURATION, help="Longest time that the body of a request may take to come."),
-    click.option("--max-connections", type=click.IntRange(min=1), metavar="N", help="Most WebSocket connections."),
-    click.option(
-        "--max-connection-calls",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Most long calls at once for one connection.",
-    ),
-    click.option(
-        "--max-subscriptions", type=click.IntRange(min=1), metavar="N", help="Most subscriptions of a connection."
-    ),
-    click.option(
-        "--max-outgoing-bytes",
-        type=click.IntRange(min=1),
-        metavar="BYTES",
-        help="Most bytes that wait to be taken from a connection.",
-    ),
-    click.option(
-        "--max-outgoing-frames",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Most notifications that wait to be taken from a connection.",
-    ),
+    counted("--max-connections", "Most WebSocket connections."),
+    counted("--max-connection-calls", "Most long calls at once for one connection."),
+    counted("--max-subscriptions", "Most subscriptions of a connection."),
+    counted("--max-outgoing-bytes", "Most bytes that wait to be taken from a connection.", unit="BYTES"),
+    counted("--max-outgoing-frames", "Most notifications that wait to be taken from a connection."),
     click.option("--max-idle", type=DURATION, help="Longest time that a client may neither say nor take anything."),
-    click.option("--max-logs", type=click.IntRange(min=1), metavar="N", help="Most logs in one eth_getLogs."),
+    counted("--max-logs", "Most logs in one eth_getLogs."),
     click.option("--max-log-time", type=DURATION, help="Longest time of one eth_getLogs."),
-    click.option("--max-filters", type=click.IntRange(min=1), metavar="N", help="Most filters at once."),
-    click.option(
-        "--max-terms", type=click.IntRange(min=1), metavar="N", help="Most addresses and topics in one subscription."
-    ),
-    click.option(
-        "--max-flashblocks", type=click.IntRange(min=1), metavar="N", help="Most in a foreseal_getFlashblocks."
-    ),
-    click.option("--max-flashblock-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Bytes that end one."),
-    click.option("--max-call-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_call."),
+    counted("--max-filters", "Most filters at once."),
+    counted("--max-terms", "Most addresses and topics in one subscription."),
+    counted("--max-flashblocks", "Most in a foreseal_getFlashblocks."),
+    counted("--max-flashblock-bytes", "Bytes that end one.", unit="BYTES"),
+    counted("--max-call-gas", "Most gas of one eth_call.", least=21000),
     click.option("--max-call-time", type=DURATION, help="Longest time of one eth_call or trace."),
-    click.option(
-        "--max-simulate-gas", type=click.IntRange(min=21000), metavar="N", help="Most gas of one eth_simulateV1."
-    ),
-    click.option("--max-trace-bytes", type=click.IntRange(min=1), metavar="BYTES", help="Largest answer of traces."),
-    click.option("--max-slots", type=click.IntRange(min=1), metavar="N", help="Most slots in one eth_getProof."),
-    click.option(
-        "--max-pool-transactions", type=click.IntRange(min=1), metavar="N", help="Most transactions in txpool_content."
-    ),
+    counted("--max-simulate-gas", "Most gas of one eth_simulateV1.", least=21000),
+    counted("--max-trace-bytes", "Largest answer of traces.", unit="BYTES"),
+    counted("--max-slots", "Most slots in one eth_getProof."),
+    counted("--max-pool-transactions", "Most transactions in txpool_content."),
     click.option("--max-sync-time", type=DURATION, help="Longest wait of eth_sendRawTransactionSync."),
 )
 
