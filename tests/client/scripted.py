@@ -263,7 +263,7 @@ class ScriptedTransport:
 
     def __init__(self, node: ScriptedNode, streams: bool) -> None:
         self.node = node
-        self.streams = streams
+        self.dial = self._dial if streams else None
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
         self._reach()
@@ -275,7 +275,7 @@ class ScriptedTransport:
             answer, self.node.late = self.node.late, None
         return answer
 
-    def dial(self, seconds: float) -> ScriptedLink:
+    def _dial(self, seconds: float) -> ScriptedLink:
         self._reach()
         self.node.dials += 1
         link = ScriptedLink(self.node)

@@ -38,7 +38,7 @@ def error(code: int, message: str, **data: Any) -> Reply:
 class Answering:
     """A transport that gives prepared answers, one an exchange; an exception is raised in place of an answer."""
 
-    streams = False
+    dial = None
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -56,9 +56,6 @@ class Answering:
         if isinstance(asked, list) and isinstance(answer, list):
             return orjson.dumps([reply(request) for reply, request in zip(answer, asked, strict=True)])
         return orjson.dumps(answer(asked))
-
-    def dial(self, seconds: float) -> Any:
-        raise NotImplementedError
 
     def sleep(self, seconds: float) -> None:
         self.waited.append(seconds)

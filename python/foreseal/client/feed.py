@@ -46,7 +46,7 @@ class Feed:
         """By the session's clock: `next` raises `TimedOut` after it."""
         self._session = session
         self._follow = follow
-        self._streams = session.transport.streams and follow
+        self._dial = session.transport.dial if follow else None
         self._subscription: Subscription | None = None
         self._arrived: deque[Any] = deque()
         self._places: dict[str, Place] = {}
@@ -71,7 +71,7 @@ class Feed:
                 elif self._at_end:
                     return None
                 else:
-                    yield from self._guarded(self._receive if self._streams else self._poll)
+                    yield from self._guarded(self._poll if self._dial is None else self._receive)
         except _PastDeadline:
             raise _late() from None
 
@@ -103,8 +103,8 @@ class Feed:
     def connect(self) -> Flow[None]:
         """Fix the place where it begins, and connect if it follows over a connection. Raises as `next`."""
         try:
-            while (self._subscription is None) if self._streams else (self.place is None):
-                yield from self._guarded(self._connect if self._streams else self._begin)
+            while (self.place is None) if self._dial is None else (self._subscription is None):
+                yield from self._guarded(self._begin if self._dial is None else self._connect)
         except _PastDeadline:
             raise _late() from None
 
@@ -144,7 +144,8 @@ class Feed:
     def _connect(self) -> Flow[None]:
         place = yield from self._begin()
         timeout = self._wait_for(self._session.options.timeout)
-        link = yield from perform(self._session.transport.dial, timeout)
+        assert self._dial is not None, "it would poll"
+        link = yield from perform(self._dial, timeout)
         self._subscription = Subscription(self._session, link)
         yield from self._subscription.subscribe(place, timeout)
         self._found()

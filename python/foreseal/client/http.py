@@ -17,7 +17,8 @@ _HEADERS = {"content-type": "application/json"}
 class HttpTransport:
     """Blocking calls to one URL."""
 
-    streams = False
+    dial = None
+    """Over HTTP a feed polls."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -34,10 +35,6 @@ class HttpTransport:
         """Wait."""
         time.sleep(seconds)
 
-    def dial(self, seconds: float) -> Any:
-        """Nothing: over HTTP a feed polls."""
-        raise NotImplementedError
-
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
@@ -46,7 +43,8 @@ class HttpTransport:
 class AsyncHttpTransport:
     """Calls under asyncio to one URL, or to an ASGI application in this process without a socket."""
 
-    streams = False
+    dial = None
+    """Over HTTP a feed polls."""
 
     def __init__(self, url: str, app: Any = None) -> None:
         self._url = url
@@ -67,10 +65,6 @@ class AsyncHttpTransport:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
-
-    async def dial(self, seconds: float) -> Any:
-        """Nothing: over HTTP a feed polls."""
-        raise NotImplementedError
 
     async def close(self) -> None:
         """Close the connections."""

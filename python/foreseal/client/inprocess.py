@@ -20,7 +20,8 @@ class InProcess(Protocol):
 class ChainTransport:
     """Blocking calls. The chain moves only when it is told to, so a wait sees nothing new."""
 
-    streams = False
+    dial = None
+    """A feed reads pages."""
 
     def __init__(self, chain: InProcess) -> None:
         self._chain = chain
@@ -43,10 +44,6 @@ class ChainTransport:
             return answer | {"error": failure}
         return answer | {"result": orjson.Fragment(result)}
 
-    def dial(self, seconds: float) -> Any:
-        """Nothing: a feed reads pages."""
-        raise NotImplementedError
-
     def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
@@ -58,7 +55,8 @@ class ChainTransport:
 class AsyncChainTransport:
     """The same under asyncio."""
 
-    streams = False
+    dial = None
+    """A feed reads pages."""
 
     def __init__(self, chain: InProcess) -> None:
         self._blocking = ChainTransport(chain)
@@ -66,10 +64,6 @@ class AsyncChainTransport:
     async def exchange(self, body: bytes, seconds: float) -> bytes:
         """The answer to a request body; there is nothing to wait for."""
         return self._blocking.exchange(body, seconds)
-
-    async def dial(self, seconds: float) -> Any:
-        """Nothing: a feed reads pages."""
-        raise NotImplementedError
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""

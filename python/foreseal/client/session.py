@@ -1,7 +1,7 @@
 """Executes requests over a transport: ids, batches, time-outs, and what may be tried again."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import orjson
@@ -27,14 +27,12 @@ class Transport(Protocol):
     They raise `ConnectionLost` and `TimedOut`, and `NotUnderstood` for what is no answer at all.
     """
 
-    streams: bool
-    """Whether `dial` opens a link for a feed; otherwise a feed polls."""
-
     def exchange(self, body: bytes, seconds: float) -> Any:
         """The answer to a request body, bytes; `seconds` is how long it may take, here and below."""
 
-    def dial(self, seconds: float) -> Any:
-        """A new `Link`."""
+    @property
+    def dial(self) -> Callable[[float], Any] | None:
+        """Opens a new `Link` for a feed, within so many seconds; None where a feed polls."""
 
     def sleep(self, seconds: float) -> Any:
         """Wait."""

@@ -17,7 +17,7 @@ def wait_for_receipt(session: Session, hash: Hex, timeout: float = 60.0, *, seal
     """
     name = data(hash)
     end = session.options.clock() + timeout
-    feed = Feed(session) if session.transport.streams else None
+    feed = None if session.transport.dial is None else Feed(session)
     try:
         return (yield from _wait(session, feed, name, end, sealed))
     except TimedOut as error:

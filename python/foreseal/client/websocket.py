@@ -128,8 +128,6 @@ Gone = Callable[[Any], None]
 class WebSocketTransport:
     """Blocking calls to one URL; from several threads they wait for each other."""
 
-    streams = True
-
     def __init__(self, url: str, options: Options) -> None:
         self._url = url
         self._options = options
@@ -188,8 +186,6 @@ class WebSocketTransport:
 
 class AsyncWebSocketTransport:
     """Calls under asyncio to one URL, as many at once as there are."""
-
-    streams = True
 
     def __init__(self, url: str, options: Options) -> None:
         self._url = url
