@@ -91,6 +91,7 @@ class Feed:
             self._reached = True
             yield from self._recover(error)
         except Exception:
+            # Whatever it is, it goes on to the caller: here only the connection is let go, so that `next` begins anew.
             self.abandon()
             raise
         except BaseException:
