@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import orjson
+
 
 def origin(command: str, packages: tuple[str, ...]) -> dict[str, object]:
     """Everything beside the figures that a result file names; `packages` are those whose versions matter."""
@@ -30,6 +32,11 @@ def origin(command: str, packages: tuple[str, ...]) -> dict[str, object]:
             **{package: version(package) for package in packages},
         },
     }
+
+
+def save(report: dict[str, object], file: Path) -> None:
+    """Keep figures, with their origin, as JSON."""
+    file.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 
 def _run(*command: str) -> str:

@@ -4,8 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-import orjson
-from benches.origin import origin
+from benches.origin import origin, save
 
 from differential.beside_anvil import compare_with_anvil
 from differential.comparison import Comparison
@@ -46,7 +45,7 @@ def main() -> int:
             "summary": str(found),
             "figures": vars(found),
         }
-        arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        save(report, arguments.save)
     return 1 if found.faults else 0
 
 

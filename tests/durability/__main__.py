@@ -7,8 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import orjson
-from benches.origin import origin
+from benches.origin import origin, save
 
 from durability.campaign import Campaign
 
@@ -32,7 +31,7 @@ def main() -> int:
             "summary": str(summary),
             "figures": dataclasses.asdict(summary),
         }
-        arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        save(report, arguments.save)
     if campaign.record.faults:
         print(f"the data directory is kept: {folder}")
         return 1

@@ -6,8 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import orjson
-from benches.origin import origin
+from benches.origin import origin, save
 
 from promises.campaign import Campaign, timed
 
@@ -29,7 +28,7 @@ def main() -> int:
         command = f"make promises STEPS={arguments.steps} SEED={arguments.seed}"
         figures = dataclasses.asdict(summary) | {"bits": dict(summary.bits)}
         report = {**origin(command, ()), "summary": str(summary), "figures": figures}
-        arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        save(report, arguments.save)
     return 1 if summary.faults else 0
 
 

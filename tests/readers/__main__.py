@@ -7,8 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import orjson
-from benches.origin import origin
+from benches.origin import origin, save
 
 from readers.campaign import Campaign
 
@@ -36,7 +35,7 @@ def main() -> int:
             "summary": [str(summary) for summary in summaries],
             "figures": [dataclasses.asdict(summary) for summary in summaries],
         }
-        arguments.save.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        save(report, arguments.save)
     if faults:
         print(f"the data directories are kept: {folder}")
         return 1
