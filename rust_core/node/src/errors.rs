@@ -68,7 +68,7 @@ pub enum SubmitError {
     Refused(#[from] PoolError),
     #[error("the node is starting: its journal is being replayed")]
     Starting,
-    /// Nothing that came in now would ever be executed by this process.
+    /// Nothing that came in now, or waits in the pool, will ever be executed by this process.
     #[error("production stopped, so no transactions are taken: {0}")]
     Stopped(String),
 }

@@ -199,11 +199,14 @@ impl Node {
         &self,
         check: impl FnOnce(&Rules) -> Result<Submission, PoolError>,
     ) -> Result<Submission, SubmitError> {
-        if let Some(reason) = self.shared.failure() {
-            return Err(SubmitError::Stopped(reason));
-        }
+        self.check_production()?;
         let view = self.view().ok_or(SubmitError::Starting)?;
         Ok(check(&self.pool().rules(&self.spec, &view.pending().block.header))?)
+    }
+
+    /// Whether what comes in, or is in the pool, may yet be executed: production has not failed.
+    pub fn check_production(&self) -> Result<(), SubmitError> {
+        self.shared.failure().map_or(Ok(()), |reason| Err(SubmitError::Stopped(reason)))
     }
 
     fn add(&self, submission: Submission) -> Result<B256, SubmitError> {
@@ -228,7 +231,7 @@ impl Node {
         &self.shared.feed
     }
 
-    /// What those who wait for a newer view wait on.
+    /// What those who wait for a newer view wait on; the end of production wakes them too.
     pub fn changes(&self) -> &Changes {
         &self.shared.changes
     }

@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     ticked: AtomicU64,
     gauge: OnceLock<StoreGauge>,
     phase: Mutex<(Phase, PoolStart)>,
-    /// Of the newest view, and of whatever else those who wait for one should look up for.
+    /// Of the newest view, of the end of production, and of whatever else those who wait for a view should look up for.
     pub(crate) changes: Changes,
     stopping: AtomicBool,
     stop_lock: Mutex<()>,
@@ -126,7 +126,11 @@ impl Shared {
     }
 
     pub(crate) fn set_phase(&self, phase: Phase) {
+        let failed = matches!(phase, Phase::Failed(_));
         self.phase.lock().0 = phase;
+        if failed {
+            self.changes.notify();
+        }
     }
 
     pub(crate) fn pool_start(&self) -> PoolStart {

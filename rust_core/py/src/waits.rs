@@ -88,8 +88,10 @@ impl Shared {
             let seen = node.changes().count();
             let newest = node.view().map_or_else(Weak::new, |view| Arc::downgrade(&view));
             let mut looked_at = std::mem::take(&mut *self.added.lock());
-            // In the same view, and in time, the others have nothing new: else each one added would cost a look at all.
+            // In the same view, in time and with production going on, the others have nothing new: else each one added
+            // would cost a look at all.
             if !Weak::ptr_eq(&shown, &newest)
+                || node.check_production().is_err()
                 || deadline.is_some_and(|deadline| node.now().monotonic >= deadline)
             {
                 looked_at.append(&mut waiting);

@@ -91,7 +91,8 @@ impl Wait {
     /// after every change of the node ([`foreseal_node::Changes`]) and at the deadline.
     pub(crate) fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
         let hash = self.hash;
-        // The pool first: what leaves it meanwhile is in the view that is read after it.
+        // Before the view: a step made until production failed, or that takes it from the pool meanwhile, is in it.
+        let production = node.check_production();
         let gone = if node.pool().contains(&hash) { None } else { departed(&node.pool().status(&hash)) };
         let view = node.view().ok_or(Error::Starting)?;
         if let Some(receipt) = receipt_of(&view, &hash)? {
@@ -100,6 +101,7 @@ impl Wait {
         if let Some(reason) = gone {
             return Err(SyncError::NotExecutable { hash, reason }.into());
         }
+        production?;
         if node.now().monotonic >= self.deadline {
             return Err(self.give_up());
         }

@@ -8,8 +8,8 @@ use foreseal_node::{Clock, SubmitError};
 use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
-use super::{Bench, data, raw_params, settings};
-use crate::{Limits, Reply};
+use super::{Bench, raw_params, settings};
+use crate::{Limits, Reply, Wait};
 
 /// Everything that is asked of `pending`, of `latest`, and the step's own number in words.
 const READS: [(&str, &str); 9] = [
@@ -28,16 +28,17 @@ fn reads(bench: &Bench) -> Vec<Value> {
     READS.iter().map(|(method, params)| bench.ask(method, params)).collect()
 }
 
-/// A chain with a sealed block, and one being built that holds a transaction, on a disk that a test can break.
-fn building() -> (Bench, SimulatedDisk) {
+/// A chain with a sealed block, and one being built that holds a transaction, on a disk that a test can break; and who
+/// waits for the receipt of that transaction.
+fn building() -> (Bench, SimulatedDisk, Wait) {
     let (datadir, wallets, disk) = (tempfile::tempdir().unwrap(), Wallet::some(2), SimulatedDisk::default());
     let settings = settings(datadir.path(), &wallets);
     let mut bench = Bench::open_on(Arc::new(disk.clone()), datadir, settings, wallets, Limits::default());
     bench.seal();
     let transfer = transfer(&bench, 0);
-    bench.submit(&transfer);
+    let executed = wait(&bench, &transfer);
     bench.tick();
-    (bench, disk)
+    (bench, disk, executed)
 }
 
 fn transfer(bench: &Bench, nonce: u64) -> alloy_primitives::Bytes {
@@ -64,7 +65,7 @@ fn assert_pending_is_the_last_step(bench: &Bench, when: &str) {
 
 #[test]
 fn while_ticks_stop_answers_stay_and_the_age_grows() {
-    let (mut bench, _) = building();
+    let (mut bench, ..) = building();
     let before = reads(&bench);
     assert_eq!(bench.ask("foreseal_status", "[]")["age"], json!(0));
     let mut age = 0;
@@ -86,13 +87,11 @@ fn while_ticks_stop_answers_stay_and_the_age_grows() {
 
 #[test]
 fn a_full_disk_ends_production_and_submissions_but_no_reads() {
-    let (mut bench, disk) = building();
+    let (mut bench, disk, executed) = building();
     let before = reads(&bench);
     let pooled = transfer(&bench, 1);
-    let waiting = match bench.api.begin(Some(&bench.view()), method(), raw_params(&pooled).as_bytes()) {
-        Ok(Reply::Later(wait)) => wait,
-        other => panic!("{other:?}"),
-    };
+    let waiting = wait(&bench, &pooled);
+    let seen = bench.api.node().changes().count();
     disk.fail_at(disk.operations(), Fault::Full);
     bench.clock.advance(Duration::from_millis(200));
     let failed = bench.producer.as_mut().unwrap().tick(bench.clock.now(), &mut || true).unwrap_err();
@@ -120,11 +119,22 @@ fn a_full_disk_ends_production_and_submissions_but_no_reads() {
         let error = bench.error(method, &raw_params(&transfer(&bench, 2)));
         assert_eq!((error.code, &error.message), (-32002, &refused), "{method}");
     }
-    // Who waits is told at its time: the transaction is in the pool, and in no step.
-    assert!(bench.api.poll(method(), &waiting).unwrap().is_none());
-    bench.clock.advance(Duration::from_secs(1));
+    // Who waits is woken and told so before its time: the transaction is in the pool, and will be in no step.
+    assert_eq!(bench.api.node().changes().count(), seen + 1);
+    assert!(bench.api.node().now().monotonic < waiting.deadline());
     let error = bench.api.poll(method(), &waiting).unwrap_err();
-    assert_eq!((error.code, data(&error)), (4, json!(alloy_primitives::keccak256(&pooled))));
+    assert_eq!((error.code, &error.message), (-32002, &refused));
+    assert!(bench.api.node().pool().contains(&alloy_primitives::keccak256(&pooled)));
+    // What was executed before has its receipt all the same.
+    assert!(bench.api.poll(method(), &executed).unwrap().is_some());
+}
+
+/// The wait for the receipt of a transaction that is pooled.
+fn wait(bench: &Bench, raw: &[u8]) -> Wait {
+    match bench.api.begin(Some(&bench.view()), method(), raw_params(raw).as_bytes()) {
+        Ok(Reply::Later(wait)) => wait,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn method() -> &'static crate::Method {
