@@ -21,7 +21,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := python/foreseal/_core.abi3.so
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -name Cargo.toml)
-PYTHON_SOURCES := python tests benches
+PYTHON_SOURCES := python tests benches docs/render.py
 
 export FORESEAL_SHARED
 export VIRTUAL_ENV := $(abspath $(VENV))
@@ -30,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills readers promises differential coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills readers promises differential docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,6 +139,9 @@ clients: ## Install the JavaScript clients, the anvil and the schemas that the t
 	npm ci --prefix tests/clients
 	npm ci --prefix tests/differential
 	npm ci --prefix tests/openrpc
+
+docs: build ## Write the parts of docs/ that are made from the code
+	$(BIN)/python docs/render.py
 
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)

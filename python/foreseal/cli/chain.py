@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from foreseal._core import run_export, run_import
-from foreseal.cli.options import FILE, FOLDER, settings_from
+from foreseal.cli.options import FILE, FOLDER
+from foreseal.server import Settings
 
 
 class Bar:
@@ -48,7 +49,7 @@ def import_command(datadir: Path, genesis: Path | None, chain: Path) -> None:
     Stops at the first bad block, says what differed, and keeps the blocks before it. So does Ctrl-C, with exit code
     130: the blocks so far are kept, and the same command goes on after them.
     """
-    settings = settings_from({}, datadir=datadir, genesis=genesis)
+    settings = Settings(datadir, genesis=genesis)
     try:
         with bar("Importing", chain.stat().st_size) as progress:
             blocks, known, head, digest = run_import(settings.for_core(), str(chain), progress.show)
@@ -67,5 +68,5 @@ def export_command(datadir: Path, file: Path) -> None:
     if not datadir.is_dir():
         raise click.UsageError(f"--datadir: {datadir} is not a folder")
     with bar("Exporting", None) as progress:
-        blocks, _, head, digest = run_export(settings_from({}, datadir=datadir).for_core(), str(file), progress.show)
+        blocks, _, head, digest = run_export(Settings(datadir).for_core(), str(file), progress.show)
     click.echo(f"exported {blocks:,} blocks, head {head:,} {digest}")

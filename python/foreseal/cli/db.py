@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from foreseal._core import db_stats, db_verify
 from foreseal.cli.exits import FAILED
-from foreseal.cli.options import STORE_MAP
+from foreseal.cli.options import option
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 # Faults that are shown; all of them are counted.
@@ -29,7 +29,7 @@ def db_group() -> None:
 
 @db_group.command("stats")
 @click.argument("datadir", type=FOLDER)
-@STORE_MAP
+@option("store.map")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
     """Say what the store in DATADIR holds: its newest block, its windows, the size of each table."""
@@ -47,7 +47,7 @@ def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
 
 @db_group.command("verify")
 @click.argument("datadir", type=FOLDER)
-@STORE_MAP
+@option("store.map")
 def verify_command(datadir: Path, store_map: int | None) -> None:
     """Compute again every hash and root that follows from what is stored in DATADIR, and compare.
 

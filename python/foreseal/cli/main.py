@@ -15,6 +15,7 @@ _COMMANDS = {
     "run": "run:run_command",
     "import": "chain:import_command",
     "export": "chain:export_command",
+    "config": "config:config_group",
     "db": "db:db_group",
     "journal": "journal:journal_group",
     "verify-receipt": "receipt:receipt_command",

@@ -9,7 +9,7 @@ import click
 import orjson
 
 from foreseal.cli.exits import FAILED
-from foreseal.cli.options import HexBytes
+from foreseal.cli.options import Value
 from foreseal.errors import PreconfirmationError
 from foreseal.preconfirmation import (
     Contradiction,
@@ -18,9 +18,11 @@ from foreseal.preconfirmation import (
     contradiction,
     verify_preconfirmation,
 )
+from foreseal.server.settings.kinds import HexBytes
 
 # A receipt has a transaction of at most 128 KiB or so and a proof: far more is something else.
 MOST = 16 << 20
+SIGNER = Value("address", HexBytes(20, exact=True).parse)
 
 _SHOWN = {
     Contradiction.TWO_STEPS: "two steps with one index of one block",
@@ -33,7 +35,7 @@ _SHOWN = {
 @click.command("verify-receipt")
 @click.argument("first", type=click.File("rb"), metavar="FILE")
 @click.argument("second", type=click.File("rb"), required=False, metavar="[FILE]")
-@click.option("--signer", type=HexBytes(20, exact=True), metavar="ADDRESS", help="Who has to have signed.")
+@click.option("--signer", type=SIGNER, metavar="ADDRESS", help="Who has to have signed.")
 @click.option("--chain-id", type=click.IntRange(0, 2**64 - 1), metavar="N", help="The chain that it has to be of.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def receipt_command(

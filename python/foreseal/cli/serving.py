@@ -14,7 +14,7 @@ from foreseal.server.front import serve
 _COLLECTED = (20_000, 20, 50)
 
 
-def serve_until_stopped(settings: Settings, host: str, port: int, on_listening: Callable[[str], None]) -> None:
+def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None]) -> None:
     """Run a node and its endpoint in this process until SIGINT or SIGTERM."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # What was imported stays.
@@ -27,4 +27,4 @@ def serve_until_stopped(settings: Settings, host: str, port: int, on_listening: 
         if app.admin_url:
             click.echo(f"foreseal: administrators call at {app.admin_url}")
 
-    serve(app, host, port, listening)
+    serve(app, settings.listen.host, settings.listen.port, listening)

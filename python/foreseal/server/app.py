@@ -14,7 +14,7 @@ from foreseal.server.bodies import Bodies
 from foreseal.server.connections import Connections
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.handler import Handler
-from foreseal.server.settings import Settings, SettingsError
+from foreseal.server.settings import Settings, SettingsError, from_environment
 from foreseal.server.websocket import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,9 @@ def _node(settings: bytes) -> Any:
 class App:
     """A node and its endpoint as an ASGI application.
 
-    Served by granian or uvicorn it takes its settings from FORESEAL_* variables, and the server's lifespan starts and
-    stops the node. `settings` given here take the place of the variables. The admin listener, if there is to be one,
-    is the application's own, whichever server is in front.
+    Served by granian or uvicorn it takes its settings from FORESEAL_* variables and the file that FORESEAL_CONFIG
+    names, and the server's lifespan starts and stops the node. `settings` given here take the place of both. The admin
+    listener, if there is to be one, is the application's own, whichever server is in front.
     """
 
     def __init__(self, settings: Settings | None = None, make_node: Callable[[bytes], Any] | None = None) -> None:
@@ -66,7 +66,7 @@ class App:
 
         Raises `SettingsError`, `NodeError` and `AddressError`.
         """
-        settings = self._settings or Settings.from_environment(os.environ)
+        settings = self._settings or from_environment(os.environ)
         # Looked at before anything is opened.
         admin = free_address(*settings.admin) if settings.admin else None
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.

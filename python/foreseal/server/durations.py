@@ -16,4 +16,5 @@ def parse_duration(text: str) -> int:
 
 def format_duration(ms: int) -> str:
     """The shortest way to write `ms` milliseconds."""
-    return f"{ms // 1000}s" if ms % 1000 == 0 else f"{ms}ms"
+    unit = next(unit for unit, size in reversed(_UNITS.items()) if ms % size == 0 and (ms or unit == "s"))
+    return f"{ms // _UNITS[unit]}{unit}"

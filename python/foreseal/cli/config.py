@@ -1,0 +1,140 @@
+"""`foreseal config`: what the settings are and where they come from, without starting anything."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from foreseal.cli.exits import WRONG_USE
+from foreseal.cli.options import FILE, gathered, setting_options
+from foreseal.server.settings import SECTIONS, TABLE, Setting, SettingsError
+from foreseal.server.settings.file import File
+from foreseal.server.settings.kinds import Plain, Whole, in_toml
+from foreseal.server.settings.model import default_of
+from foreseal.server.settings.origin import Given
+from foreseal.server.settings.setting import COMMANDS, STARTED, Command
+from foreseal.server.settings.sources import Gathered
+
+_HIDDEN = "(hidden)"
+
+_OF = click.option(
+    "--for",
+    "command",
+    type=click.Choice(list(COMMANDS)),
+    help="Which command takes the settings; app: the ASGI application.",
+)
+
+
+@click.group("config")
+def config_group() -> None:
+    """Look at settings: what they are, where each value comes from, whether a file of them is right."""
+
+
+@config_group.command("show")
+@_OF
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@setting_options("dev", "run")
+def show_command(command: Command | None, as_json: bool, config: Path | None, **options: Any) -> None:
+    """Show every setting, its value, and whether an option, a variable, a file or nobody gave it.
+
+    Takes the same options as `foreseal run`, or as the command that --for names.
+    """
+    command = command or "run"
+    for name, value in options.items():
+        setting = next(setting for setting in TABLE.values() if setting.name == name)
+        if value not in (None, ()) and command not in setting.commands:
+            raise click.UsageError(f"{COMMANDS[command]} has no option {setting.flag}")
+    values = gathered(command, config, options)
+    check(values)
+    if as_json:
+        shown = {
+            key: {"value": _shown(each), "origin": each.origin.kind, "name": each.origin.name, "line": each.origin.line}
+            for key, each in values.values.items()
+        }
+        click.echo(orjson.dumps(shown, option=orjson.OPT_INDENT_2))
+        return
+    for line in _lines(values):
+        click.echo(line)
+
+
+@config_group.command("check")
+@_OF
+@click.argument("file", type=FILE)
+def check_command(command: Command | None, file: Path) -> None:
+    """Say everything that is wrong with a FILE of settings; exit 2 if there is something."""
+    try:
+        read = File(file, command)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+    for problem in read.problems:
+        click.echo(f"foreseal: {problem}", err=True)
+    if read.problems:
+        raise SystemExit(WRONG_USE)
+    names: tuple[Command, ...] = (command,) if command else tuple(COMMANDS)
+    fitting = [name for name in names if all(name in TABLE[key].commands for key in read.given)]
+    if not fitting:
+        raise click.UsageError(f"{file}: no command has all of its settings: `--for run` says which it has not")
+    check(Gathered(fitting[0], read.given))
+    click.echo(f"{file}: {len(read.given)} settings, all good")
+
+
+@config_group.command("template")
+def template_command() -> None:
+    """Print a TOML file with every setting, its meaning and its default, all of it commented out."""
+    for section, about in SECTIONS.items():
+        click.echo(f"# {about}\n[{section}]\n")
+        for setting in TABLE.values():
+            if setting.section == section:
+                click.echo("\n".join(_template(setting)) + "\n")
+
+
+def check(values: Gathered) -> None:
+    """Whether settings go together. Raises a usage error that says which do not."""
+    try:
+        values.settings(Path())
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _shown(each: Given) -> Plain | None:
+    setting = TABLE[each.key]
+    if setting.secret and not each.by_default:
+        return _HIDDEN
+    return None if each.value is None else setting.kind.plain(each.value)
+
+
+def _lines(values: Gathered) -> Iterator[str]:
+    """A section's name, then a line for each of its settings."""
+    rows = []
+    for each in values.values.values():
+        value = _shown(each)
+        words = in_toml(value) if value not in (None, []) else f"({TABLE[each.key].unset.replace('`', '')})"
+        rows.append((TABLE[each.key].section, each.key.partition(".")[2], words, str(each.origin)))
+    # A long value moves its own line only.
+    width = max(len(words) for _, _, words, _ in rows if len(words) <= 40)
+    last = ""
+    for section, name, words, origin in rows:
+        if section != last:
+            yield f"[{section}]"
+        last = section
+        yield f"  {name:<18} {words:<{width}}  {origin}"
+
+
+def _template(setting: Setting) -> Iterator[str]:
+    yield f"# {setting.help}"
+    option = f"Option {setting.flag}, variable" if setting.commands.intersection(STARTED) else "Variable"
+    yield f"# {option} {setting.variable}."
+    commands = [COMMANDS[command] for command in COMMANDS if command in setting.commands]
+    if len(commands) < len(COMMANDS):
+        yield f"# For {' and '.join(commands)} alone."
+    yield f"# Allowed: {setting.kind.allowed}."
+    value, name = default_of(setting), setting.key.partition(".")[2]
+    if setting.unset:
+        yield f"# Without it: {setting.unset.replace('`', '')}."
+    if value is None:
+        stands = setting.kind.metavar
+        yield f"# {name} = {stands if isinstance(setting.kind, Whole) else in_toml(stands)}"
+    else:
+        yield f"# {name} = {in_toml(setting.kind.plain(value))}"

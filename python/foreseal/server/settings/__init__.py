@@ -1,0 +1,20 @@
+"""What a server can be told: one table, and where its values come from."""
+
+from foreseal.server.settings.model import CoreLimits, DevChain, Listen, Settings, StoreSettings
+from foreseal.server.settings.setting import Setting, SettingsError
+from foreseal.server.settings.sources import from_environment, gather
+from foreseal.server.settings.table import SECTIONS, TABLE
+
+__all__ = [
+    "SECTIONS",
+    "TABLE",
+    "CoreLimits",
+    "DevChain",
+    "Listen",
+    "Setting",
+    "Settings",
+    "SettingsError",
+    "StoreSettings",
+    "from_environment",
+    "gather",
+]

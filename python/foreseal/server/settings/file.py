@@ -1,0 +1,125 @@
+"""A TOML file of settings."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from foreseal.server.settings.names import nearest_key, nearest_section
+from foreseal.server.settings.origin import Given, Origin
+from foreseal.server.settings.setting import COMMANDS, Command, Setting, SettingsError
+from foreseal.server.settings.table import SECTIONS, TABLE
+
+_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?")
+_KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+class File:
+    """The settings in a file. `given` has the good ones, `problems` what is wrong with the others, a line each."""
+
+    def __init__(self, path: Path, command: Command | None) -> None:
+        """Read it for `command`; None takes what any command has. Raises `SettingsError` if it is no TOML file."""
+        self.given: dict[str, Given] = {}
+        self.problems: list[str] = []
+        self._path = path
+        self._command = command
+        try:
+            text = path.read_bytes().decode()
+        except OSError as error:
+            raise SettingsError(f"cannot read the settings in {path}: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise SettingsError(f"{path} is not a file of settings: it is not UTF-8") from None
+        found = list(_keys_of(text))
+        self._lines = dict(found)
+        try:
+            tables = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(_twice(path, found) or _no_toml(path, str(error))) from None
+        for section, table in tables.items():
+            self._read_section(section, table)
+
+    def _read_section(self, section: str, table: Any) -> None:
+        if section not in SECTIONS:
+            name = f"[{section}] is no section" if isinstance(table, dict) else f"{section} is in no section"
+            self._problem(section, f"{name}: {nearest_section(section, is_table=isinstance(table, dict))}")
+        elif not isinstance(table, dict):
+            self._problem(section, f"{section} is a section: write [{section}] above its settings")
+        else:
+            for name, value in table.items():
+                self._read(f"{section}.{name}", value)
+
+    def _read(self, key: str, value: Any) -> None:
+        setting = TABLE.get(key)
+        if setting is None:
+            self._problem(key, f"{key} is no setting: {nearest_key(key)}")
+        elif self._command is not None and self._command not in setting.commands:
+            self._problem(key, not_here(setting, key, self._command))
+        else:
+            try:
+                self.given[key] = Given(key, setting.check(setting.kind.read(value)), self._origin(key))
+            except (TypeError, ValueError) as error:
+                shown = "" if setting.secret else f"{error}; "
+                self._problem(key, f"{key}: {shown}allowed is {setting.kind.allowed}")
+
+    def _problem(self, key: str, words: str) -> None:
+        self.problems.append(f"{self._origin(key)}: {words}")
+
+    def _origin(self, key: str) -> Origin:
+        return Origin("file", str(self._path), self._lines.get(key))
+
+
+def not_here(setting: Setting, name: str, command: Command) -> str:
+    """What is said of a setting under the name that a source has for it, where `command` does not have it."""
+    others = " and ".join(COMMANDS[other] for other in COMMANDS if other in setting.commands)
+    return f"{name} is a setting of {others}, {COMMANDS[command]} has no such setting"
+
+
+def _no_toml(path: Path, told: str) -> str:
+    """What is said of a file that is no TOML, with the line in front."""
+    line = _AT_LINE.search(told)
+    where = f"{path}:{line[1]}" if line else str(path)
+    return f"{where}: {_AT_LINE.sub('', told)}"
+
+
+def _twice(path: Path, found: list[tuple[str, int]]) -> str | None:
+    """What is said of a key that stands twice, with both lines; None if none does."""
+    first: dict[str, int] = {}
+    for name, line in found:
+        if name in first:
+            return f"{path}:{line}: {name} stands here again: it was in line {first[name]}"
+        first[name] = line
+    return None
+
+
+def _keys_of(text: str) -> Iterator[tuple[str, int]]:
+    """Sections and keys with their lines, as often as they are there.
+
+    TOML's own reader says no lines. This one knows the usual forms; what is inside of an inline table has no line.
+    """
+    section, quoted = "", ""
+    for number, line in enumerate(text.splitlines(), 1):
+        inside, quoted = quoted, _still_quoted(line, quoted)
+        if inside:
+            continue
+        header, key = _HEADER.fullmatch(line), _KEY.match(line)
+        if header:
+            section = _bare(header[1])
+            yield section, number
+        elif line.lstrip().startswith("[["):
+            section = f"{number}"
+        elif key:
+            yield f"{section}.{_bare(key[1])}".removeprefix("."), number
+
+
+def _still_quoted(line: str, quoted: str) -> str:
+    """The quotes of a text of several lines that is open behind `line`; empty if there is none."""
+    for quotes in (quoted,) if quoted else ('"""', "'''"):
+        if line.count(quotes) % 2:
+            return "" if quoted else quotes
+    return quoted
+
+
+def _bare(name: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))

@@ -1,0 +1,283 @@
+"""Kinds of values: how each source writes one, and what is allowed."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from foreseal.server.address import parse_address
+from foreseal.server.durations import format_duration, parse_duration
+
+MOST = 2**63 - 1
+"""Largest value of any number, unless its kind has another."""
+
+Plain = bool | int | str | list[str]
+"""A value as TOML and JSON have it."""
+
+
+class Kind(ABC):
+    """What the values of a setting are. `parse` and `read` raise ValueError, `read` TypeError as well."""
+
+    metavar = "TEXT"
+    """What stands for a value in the help of an option."""
+    bounds = ""
+    """Where the range of allowed values ends; empty where there is none."""
+
+    @property
+    @abstractmethod
+    def allowed(self) -> str:
+        """What may be written, for people."""
+
+    @abstractmethod
+    def parse(self, text: str) -> Any:
+        """The value that an option or a variable gives as text."""
+
+    def read(self, value: Any) -> Any:
+        """The value that a file gives, of one of TOML's types."""
+        if not isinstance(value, str):
+            raise TypeError(f"{in_toml(value)} is not text in quotes")
+        return self.parse(value)
+
+    def fits(self, _value: Any) -> bool:
+        """Whether a value is inside the bounds."""
+        return True
+
+    def plain(self, value: Any) -> Plain:
+        """The value as a file writes it."""
+        return str(value)
+
+
+def in_toml(value: Any) -> str:
+    """A plain value as TOML writes it."""
+    return orjson.dumps(value, default=str).decode().replace('","', '", "')
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Kind):
+    """Any text."""
+
+    metavar: str = "TEXT"
+
+    @property
+    def allowed(self) -> str:
+        return "text"
+
+    def parse(self, text: str) -> str:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Kind):
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    @property
+    def metavar(self) -> str:  # type: ignore[override]
+        return "|".join(self.words)
+
+    @property
+    def allowed(self) -> str:
+        return "one of " + ", ".join(self.words)
+
+    def parse(self, text: str) -> str:
+        if text not in self.words:
+            raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Kind):
+    """True or false."""
+
+    metavar: str = ""
+
+    @property
+    def allowed(self) -> str:
+        return "true or false"
+
+    def parse(self, text: str) -> bool:
+        if text.lower() in ("1", "true", "yes", "on"):
+            return True
+        if text.lower() in ("0", "false", "no", "off"):
+            return False
+        raise ValueError(f"{text!r} is neither true nor false")
+
+    def read(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise TypeError(f"{in_toml(value)} is neither true nor false")
+        return value
+
+    def plain(self, value: Any) -> bool:
+        return bool(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole(Kind):
+    """A whole number of `unit`."""
+
+    least: int = 1
+    most: int = MOST
+    unit: str = ""
+
+    @property
+    def metavar(self) -> str:  # type: ignore[override]
+        return "BYTES" if self.unit == "bytes" else "N"
+
+    @property
+    def bounds(self) -> str:  # type: ignore[override]
+        return f"at least {self.least} and at most {self.most}"
+
+    @property
+    def allowed(self) -> str:
+        most = "" if self.most == MOST else f" and at most {self.most}"
+        return f"a whole number{' of ' + self.unit if self.unit else ''}, at least {self.least}{most}"
+
+    def parse(self, text: str) -> int:
+        number = text.strip()
+        # A minus is heard, so that -1 is said to be out of range, not to be no number, where it may be one.
+        if not number.isascii() or not number.removeprefix("-").isdigit() or len(number) > _MOST_DIGITS:
+            raise ValueError(f"{text!r} is not a whole number")
+        return int(number)
+
+    def read(self, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"{in_toml(value)} is not a whole number")
+        return value
+
+    def fits(self, value: Any) -> bool:
+        return bool(self.least <= value <= self.most)
+
+    def plain(self, value: Any) -> int:
+        return int(value)
+
+
+# Of the largest number with a bound of its own, and some.
+_MOST_DIGITS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Kind):
+    """Milliseconds, written 200ms, 2s or 1m."""
+
+    least: int = 1
+
+    metavar = "DURATION"
+
+    @property
+    def bounds(self) -> str:  # type: ignore[override]
+        return f"at least {format_duration(self.least)}"
+
+    @property
+    def allowed(self) -> str:
+        return "a whole number and its unit, such as 200ms, 2s or 1m"
+
+    def parse(self, text: str) -> int:
+        return parse_duration(text)
+
+    def fits(self, value: Any) -> bool:
+        return bool(value >= self.least)
+
+    def plain(self, value: Any) -> str:
+        return format_duration(value)
+
+
+@dataclass(frozen=True, slots=True)
+class FilePath(Kind):
+    """Path of a file; `there` says whether an option takes only one that exists."""
+
+    there: bool = False
+
+    metavar = "FILE"
+
+    @property
+    def allowed(self) -> str:
+        return "the path of a file"
+
+    def parse(self, text: str) -> Path:
+        return Path(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Folder(Kind):
+    """Path of a folder."""
+
+    metavar = "FOLDER"
+
+    @property
+    def allowed(self) -> str:
+        return "the path of a folder"
+
+    def parse(self, text: str) -> Path:
+        return Path(text)
+
+
+@dataclass(frozen=True, slots=True)
+class HexBytes(Kind):
+    """Bytes as 0x hex, of one exact or one greatest length."""
+
+    most: int
+    exact: bool = False
+    metavar: str = "HEX"
+
+    @property
+    def allowed(self) -> str:
+        return f"0x and two hex digits for each of {'exactly' if self.exact else 'at most'} {self.most} bytes"
+
+    def parse(self, text: str) -> str:
+        try:
+            data = bytes.fromhex(text.removeprefix("0x"))
+        except ValueError:
+            data = None
+        if data is None or not text.startswith("0x") or any(c.isspace() for c in text):
+            raise ValueError(f"{text!r} is not hex: write 0x and two digits for each byte")
+        if len(data) > self.most or (self.exact and len(data) != self.most):
+            bound = "exactly" if self.exact else "at most"
+            raise ValueError(f"{text!r} has {len(data)} bytes, {bound} {self.most} are allowed")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Address(Kind):
+    """Host and port, written HOST:PORT."""
+
+    metavar = "HOST:PORT"
+
+    @property
+    def allowed(self) -> str:
+        return "HOST:PORT, an IPv6 address in brackets"
+
+    def parse(self, text: str) -> tuple[str, int]:
+        return parse_address(text)
+
+    def plain(self, value: Any) -> str:
+        host, port = value
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Names(Kind):
+    """Names in small letters: by commas in a variable, a list in a file, an option repeated."""
+
+    metavar: str = "NAME"
+
+    @property
+    def allowed(self) -> str:
+        return "a list of names"
+
+    def parse(self, text: str) -> frozenset[str]:
+        return _small(text.split(","))
+
+    def read(self, value: Any) -> frozenset[str]:
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise TypeError(f"{in_toml(value)} is not a list of names in quotes")
+        return _small(value)
+
+    def plain(self, value: Any) -> list[str]:
+        return sorted(value)
+
+
+def _small(names: list[str]) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in names if name.strip())

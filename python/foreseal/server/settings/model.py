@@ -1,0 +1,209 @@
+"""What a server is told, typed and checked."""
+
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from foreseal.rpc.limits import Limits
+from foreseal.server.access import Hosts
+from foreseal.server.durations import format_duration
+from foreseal.server.settings.setting import Setting, SettingsError
+from foreseal.server.settings.table import TABLE
+
+PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
+"""Methods that the public endpoint refuses with HTTP 403."""
+
+LEAST_STEP = 10
+WEI = 10**18
+
+
+@dataclass(frozen=True, slots=True)
+class DevChain:
+    """The development genesis: the newest mainnet rules and funded accounts."""
+
+    chain_id: int = 31337
+    mnemonic: str = "test test test test test test test test test test test junk"
+    accounts: int = 20
+    balance: int = 10_000
+    """Ether of each account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """The public listener of `foreseal dev` and `foreseal run`; the ASGI application has that of its server."""
+
+    host: str = "127.0.0.1"
+    port: int = 8545
+    """0: any free one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreLimits:
+    """Bounds that the core keeps within one call, in bytes, ms and gas; the table says what each is."""
+
+    logs: int = 10_000
+    log_time: int = 5_000
+    filters: int = 1_000
+    terms: int = 1_000
+    flashblocks: int = 1_000
+    flashblock_bytes: int = 8 * 1024 * 1024
+    call_gas: int = 400_000_000
+    call_time: int = 5_000
+    simulate_gas: int = 50_000_000
+    trace_bytes: int = 64 * 1024 * 1024
+    slots: int = 1024
+    pool_transactions: int = 20_000
+    sync_time: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """How the core keeps its store, in bytes, blocks and transactions; the table says what each is."""
+
+    map: int = 1 << 40
+    proofs: int = 1024
+    recent: int = 32
+    backlog: int = 50_000
+    retention: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the node and of the endpoint in front of it. Raises `SettingsError`."""
+
+    datadir: Path
+    """Folder of the chain: journal, lock and saved pool. Made if absent."""
+    genesis: Path | None = None
+    """Genesis file in geth's format; None takes the chain that the folder holds."""
+    dev: DevChain | None = None
+    """A development chain, where `genesis` is None."""
+    block_time: int = 2000
+    """Milliseconds between blocks, whole seconds."""
+    step: int = 200
+    """Milliseconds between pre-confirmed steps."""
+    gas_limit: int | None = None
+    """Gas limit that produced blocks move towards; None keeps the genesis' own."""
+    safe_depth: int = 32
+    """Blocks by which `safe` trails `latest`."""
+    finalized_depth: int = 64
+    """Blocks by which `finalized` trails `latest`, at least those of `safe`."""
+    fee_recipient: str = "0x" + "00" * 20
+    extra_data: str = "0x" + b"foreseal".hex()
+    produce: bool = True
+    """Whether blocks are produced; otherwise the node only serves."""
+    sequencer_key: Path | None = None
+    """File with the key that signs steps; None takes the one in `datadir`, and makes it if there is none."""
+    public: bool = False
+    """Whether this is the public endpoint, which refuses some methods."""
+    browsers: bool = False
+    """Whether pages of any origin may call (CORS), as in development."""
+    development: bool = False
+    """Whether tests may change chain, clock and accounts, and the node signs for its own accounts."""
+    admin: tuple[str, int] | None = None
+    """Host and port (0: any free one) of the admin listener; None opens none."""
+    hosts: frozenset[str] = frozenset()
+    """Host names that requests may carry beside loopback ones; empty accepts any unless `browsers`, `*` accepts any."""
+    store: StoreSettings = field(default_factory=StoreSettings)
+    listen: Listen = field(default_factory=Listen)
+    limits: Limits = field(default_factory=Limits)
+    core_limits: CoreLimits = field(default_factory=CoreLimits)
+
+    def __post_init__(self) -> None:
+        for setting in TABLE.values():
+            try:
+                setting.check(place_in(self, setting.place))
+            except ValueError as error:
+                raise SettingsError(str(error)) from None
+        if self.block_time < 1000 or self.block_time % 1000:
+            raise SettingsError(
+                f"block time must be a whole number of seconds, at least 1s, not {format_duration(self.block_time)}",
+                "node.block_time",
+            )
+        if not LEAST_STEP <= self.step <= self.block_time:
+            raise SettingsError(
+                f"step must be at least {LEAST_STEP}ms and at most the block time of "
+                f"{format_duration(self.block_time)}, not {format_duration(self.step)}",
+                "node.step",
+                "node.block_time",
+            )
+        if self.safe_depth > self.finalized_depth:
+            raise SettingsError(
+                f"the depth of safe must be at most that of finalized: {self.safe_depth} and {self.finalized_depth}",
+                "node.safe_depth",
+                "node.finalized_depth",
+            )
+
+    @property
+    def forbidden(self) -> frozenset[str]:
+        """Methods that are refused with HTTP 403."""
+        return PUBLIC_FORBIDDEN if self.public else frozenset()
+
+    def endpoint_hosts(self) -> Hosts:
+        """Host names that requests to the endpoint may carry."""
+        return Hosts(self.hosts, any_by_default=not self.browsers)
+
+    def admin_hosts(self) -> Hosts:
+        """Host names that requests to the admin listener may carry: its own as well."""
+        own = frozenset({self.admin[0].lower()} if self.admin else ())
+        return Hosts(self.hosts | own, any_by_default=False)
+
+    def for_core(self) -> bytes:
+        """The part that the core needs, JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored."""
+        chain: dict[str, Any] = {"kind": "stored"}
+        if self.genesis is not None:
+            chain = {"kind": "file", "path": str(self.genesis)}
+        elif self.dev is not None:
+            chain = {
+                "kind": "dev",
+                "chain_id": self.dev.chain_id,
+                "gas_limit": self.gas_limit,
+                "mnemonic": self.dev.mnemonic,
+                "accounts": self.dev.accounts,
+                "balance": hex(self.dev.balance * WEI),
+            }
+        return orjson.dumps(
+            {
+                "datadir": str(self.datadir),
+                "chain": chain,
+                "block_time": self.block_time,
+                "step": self.step,
+                "gas_limit": self.gas_limit,
+                "safe_depth": self.safe_depth,
+                "finalized_depth": self.finalized_depth,
+                "fee_recipient": self.fee_recipient,
+                "extra_data": self.extra_data,
+                "produce": self.produce,
+                "sequencer_key": None if self.sequencer_key is None else str(self.sequencer_key),
+                "development": self.development,
+                "queue": self.limits.calls,
+                "store": asdict(self.store),
+                "limits": asdict(self.core_limits),
+            }
+        )
+
+
+PARTS: dict[str, type] = {
+    "dev": DevChain,
+    "store": StoreSettings,
+    "listen": Listen,
+    "limits": Limits,
+    "core_limits": CoreLimits,
+}
+"""Parts of `Settings` by the name of their field."""
+
+
+def place_in(settings: Settings, place: str) -> Any:
+    """The value at a place; None in a part that is not there."""
+    value: Any = settings
+    for name in place.split("."):
+        value = None if value is None else getattr(value, name)
+    return value
+
+
+def default_of(setting: Setting) -> Any:
+    """The value of a setting that nobody gave; None where there is none."""
+    part, _, name = setting.place.rpartition(".")
+    (found,) = (entry for entry in fields(PARTS[part] if part else Settings) if entry.name == name)
+    return None if found.default is MISSING else found.default

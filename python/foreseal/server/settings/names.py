@@ -1,0 +1,45 @@
+"""Names that are nearly right."""
+
+import difflib
+from collections.abc import Iterable
+
+from foreseal.server.settings.setting import PREFIX, Setting
+from foreseal.server.settings.table import OTHERS, SECTIONS, TABLE
+
+_LIST = "`foreseal config template` shows all settings"
+
+
+def nearest_key(key: str) -> str:
+    """What to say of a key that is not known: the setting that was meant, if one is near."""
+    section, _, name = key.partition(".")
+    own = [setting for setting in TABLE.values() if setting.section == section]
+    return _meant(name, own, cutoff=0.7) or _meant(name, TABLE.values()) or _LIST
+
+
+def nearest_section(name: str, *, is_table: bool) -> str:
+    """What to say of a section that is not known, or of a key outside of all."""
+    if is_table:
+        near = _near(name, SECTIONS)
+        return f"did you mean [{near}]?" if near else f"there are {', '.join(f'[{known}]' for known in SECTIONS)}"
+    return _meant(name, TABLE.values()) or _LIST
+
+
+def nearest_variable(name: str) -> str:
+    """What to say of a variable that is not known."""
+    known = [*OTHERS, *(setting.variable for setting in TABLE.values())]
+    near = _near(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in known])
+    return f"did you mean {PREFIX}{near}?" if near else _LIST
+
+
+def _meant(name: str, settings: Iterable[Setting], cutoff: float = 0.6) -> str | None:
+    """The question whether one of these settings was meant, whose name may be that of its option."""
+    forms: dict[str, str] = {}
+    for setting in settings:
+        for form in (setting.key.partition(".")[2], setting.name, setting.flag.removeprefix("--").replace("-", "_")):
+            forms.setdefault(form, setting.key)
+    near = _near(name.replace("-", "_").lower(), forms, cutoff)
+    return f"did you mean {forms[near]}?" if near else None
+
+
+def _near(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(known), 1, cutoff)), None)

@@ -1,0 +1,130 @@
+"""Values of all sources put together: a file, then variables, then options; the later one wins."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foreseal.server.settings.file import File, not_here
+from foreseal.server.settings.model import PARTS, DevChain, Settings, default_of
+from foreseal.server.settings.names import nearest_variable
+from foreseal.server.settings.origin import Given, Origin
+from foreseal.server.settings.setting import COMMANDS, PREFIX, Command, SettingsError
+from foreseal.server.settings.table import INHERITED, OTHERS, TABLE
+
+CONFIG = "FORESEAL_CONFIG"
+
+
+class Gathered:
+    """The value of every setting that a command has, and where it came from."""
+
+    def __init__(self, command: Command, given: Mapping[str, Given]) -> None:
+        self.command = command
+        self.values = {
+            key: given.get(key) or Given(key, default_of(setting))
+            for key, setting in TABLE.items()
+            if command in setting.commands
+        }
+        """By key, in the order of the table."""
+
+    def given(self, section: str) -> list[Given]:
+        """Those of a section that somebody gave."""
+        return [each for each in self.values.values() if each.key.startswith(section + ".") and not each.by_default]
+
+    def settings(self, datadir: Path | None = None) -> Settings:
+        """All of them, typed. Raises `SettingsError` if some do not go together, or if there is no data directory.
+
+        `datadir` stands in for one that nobody gave.
+        """
+        tree: dict[str, Any] = {part: {} for part in PARTS}
+        for key, each in self.values.items():
+            part, _, name = TABLE[key].place.rpartition(".")
+            (tree[part] if part else tree)[name] = each.value
+        dev = DevChain(**tree.pop("dev")) if self._has_dev_chain() else None
+        tree.pop("dev", None)
+        if self.command == "dev":
+            tree["development"] = True
+        tree["browsers"] = tree.get("development", False)
+        tree["datadir"] = tree["datadir"] or datadir
+        if tree["datadir"] is None:
+            raise SettingsError("FORESEAL_DATADIR is not set: name the folder that holds the chain", "node.datadir")
+        parts = {part: kind(**tree.pop(part)) for part, kind in PARTS.items() if part != "dev"}
+        try:
+            return Settings(**tree, **parts, dev=dev)
+        except SettingsError as error:
+            raise SettingsError(f"{error}{self._named(error.keys)}", *error.keys) from None
+
+    def _has_dev_chain(self) -> bool:
+        """Whether the chain is the development genesis. Raises `SettingsError` if settings of it have no use."""
+        if self.command == "run":
+            return False
+        shaping, genesis = self.given("dev"), self.values["node.genesis"]
+        if shaping and genesis.value is not None:
+            named = " and ".join(sorted(each.where() for each in shaping))
+            raise SettingsError(f"{named} shape the development genesis and cannot go with {genesis.where()}")
+        if self.command == "dev":
+            return genesis.value is None
+        on = self.values["node.dev"].value
+        if shaping and not on:
+            raise SettingsError(f"{shaping[0].where()} shapes the development genesis, which FORESEAL_DEV turns on")
+        return bool(on)
+
+    def _named(self, keys: tuple[str, ...]) -> str:
+        """Where the settings of a message came from, if its reader might not know."""
+        found = [self.values[key] for key in keys if key in self.values]
+        named = [each.where() for each in found if each.origin.kind in ("file", "variable")]
+        return f": {' and '.join(named)}" if named else ""
+
+
+def gather(
+    command: Command,
+    environment: Mapping[str, str],
+    options: Mapping[str, Any] | None = None,
+    file: Path | None = None,
+) -> Gathered:
+    """Every setting of `command`. Raises `SettingsError` naming the source of what is wrong.
+
+    `options` has by name what the command line gave. `file` is that of --config;
+    without it FORESEAL_CONFIG names one.
+    """
+    given: dict[str, Given] = {}
+    named = environment.get(CONFIG)
+    if file is None and named:
+        file = Path(named)
+    if file is not None:
+        read = File(file, command)
+        if read.problems:
+            more = f" (and {len(read.problems) - 1} more: `foreseal config check`)" if len(read.problems) > 1 else ""
+            raise SettingsError(read.problems[0] + more)
+        given |= read.given
+    given |= _of_environment(command, environment)
+    for setting in TABLE.values():
+        if options and setting.name in options:
+            given[setting.key] = Given(setting.key, options[setting.name], Origin("flag", setting.flag))
+    return Gathered(command, given)
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """Settings of a server that granian or uvicorn started. Raises `SettingsError` naming what is wrong."""
+    return gather("app", environment).settings()
+
+
+def _of_environment(command: Command, environment: Mapping[str, str]) -> dict[str, Given]:
+    """Settings in FORESEAL_* variables; an empty one is not set. Raises `SettingsError`, also for an unknown one."""
+    settings = {setting.variable: setting for setting in TABLE.values()}
+    given = {}
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX) or variable in OTHERS or variable in INHERITED or not environment[variable]:
+            continue
+        setting = settings.get(variable)
+        if setting is None:
+            raise SettingsError(f"{variable} is no variable of {COMMANDS[command]}: {nearest_variable(variable)}")
+        if command not in setting.commands:
+            raise SettingsError(not_here(setting, variable, command))
+        try:
+            value = setting.check(setting.kind.parse(environment[variable]))
+        except ValueError as error:
+            raise SettingsError(
+                f"{variable}: " + (f"allowed is {setting.kind.allowed}" if setting.secret else str(error))
+            ) from None
+        given[setting.key] = Given(setting.key, value, Origin("variable", variable))
+    return given

@@ -1,0 +1,234 @@
+"""The one table of settings: options, variables, keys of a file, `foreseal config` and the reference are made from it.
+
+Another setting is a row here and a field of `Settings` (or of a part of it) with its type and default.
+"""
+
+from foreseal.server.settings.kinds import Address, Duration, FilePath, Flag, Folder, HexBytes, Kind, Names, Text, Whole
+from foreseal.server.settings.setting import STARTED, Command, Setting
+
+SECTIONS = {
+    "node": "The chain, and how its blocks are produced.",
+    "dev": "The development genesis: the newest mainnet rules and funded accounts.",
+    "store": "The store on disk and the journal before it.",
+    "server": "The public listener.",
+    "access": "Who may call what.",
+    "limits": "What a caller may make grow, and how far.",
+}
+"""Sections of a file, each with what its settings are about."""
+
+_DEVELOPMENT = frozenset[Command](("dev", "app"))
+# All accounts together hold less than 256 bits of wei.
+_MOST_ETHER = 10**50
+_LEAST_GAS = 21_000
+
+
+def _node(name: str, kind: Kind, help: str, *, more: str = "", unset: str = "") -> Setting:
+    return Setting(key=f"node.{name}", name=name, kind=kind, help=help, more=more, unset=unset, place=name)
+
+
+def _dev(name: str, kind: Kind, help: str, *, secret: bool = False) -> Setting:
+    return Setting(
+        key=f"dev.{name}",
+        name=name,
+        kind=kind,
+        help=help,
+        place=f"dev.{name}",
+        commands=_DEVELOPMENT,
+        secret=secret,
+    )
+
+
+def _store(name: str, kind: Kind, help: str, *, more: str = "") -> Setting:
+    return Setting(key=f"store.{name}", name=f"store_{name}", kind=kind, help=help, more=more, place=f"store.{name}")
+
+
+def _limit(name: str, kind: Kind, help: str, more: str = "", *, of: str = "limits") -> Setting:
+    return Setting(key=f"limits.{name}", name=f"max_{name}", kind=kind, help=help, more=more, place=f"{of}.{name}")
+
+
+def _core_limit(name: str, kind: Kind, help: str, more: str = "") -> Setting:
+    return _limit(name, kind, help, more, of="core_limits")
+
+
+_NODE = (
+    _node(
+        "datadir",
+        Folder(),
+        "Folder of the chain; made if absent.",
+        more="One process at a time.",
+        unset="required; `dev`: a temporary folder",
+    ),
+    _node(
+        "genesis",
+        FilePath(there=True),
+        "Genesis file in geth's format; needed when the folder is new.",
+        unset="the chain that the folder holds",
+    ),
+    Setting(
+        key="node.dev",
+        name="dev",
+        kind=Flag(),
+        help="The development chain, as `foreseal dev` has it.",
+        more="Development methods and CORS are on with it.",
+        place="development",
+        commands=frozenset[Command](("app",)),
+    ),
+    Setting(
+        key="node.produce",
+        name="produce",
+        kind=Flag(),
+        help="Produce blocks, or only serve.",
+        place="produce",
+        commands=frozenset[Command](("run", "app")),
+    ),
+    _node("block_time", Duration(0), "Time between sealed blocks, whole seconds."),
+    _node("step", Duration(0), "Time between pre-confirmed steps, 10ms at least."),
+    _node("gas_limit", Whole(5000), "Gas limit that produced blocks move towards.", unset="that of the genesis"),
+    _node("safe_depth", Whole(0, unit="blocks"), "Blocks by which safe trails latest."),
+    _node("finalized_depth", Whole(0, unit="blocks"), "Blocks by which finalized trails latest, at least as many."),
+    _node("fee_recipient", HexBytes(20, exact=True, metavar="ADDRESS"), "Account that gets the tips."),
+    _node("extra_data", HexBytes(32), "extraData of produced blocks."),
+    _node(
+        "sequencer_key",
+        FilePath(),
+        "Key that signs steps.",
+        more="See [preconfirmation.md](preconfirmation.md).",
+        unset="`sequencer.key` in the data directory, made if absent",
+    ),
+)
+
+_DEV = (
+    _dev("chain_id", Whole(), "Chain id."),
+    _dev("mnemonic", Text(metavar="WORDS"), "Words that the accounts are derived from.", secret=True),
+    _dev("accounts", Whole(0, 10_000), "Funded accounts."),
+    _dev("balance", Whole(0, _MOST_ETHER, "ether"), "Ether of each account."),
+)
+
+_STORE = (
+    _store(
+        "map",
+        Whole(1 << 20, unit="bytes"),
+        "Greatest size of the store: address space, not disk.",
+        more="See [store.md](store.md).",
+    ),
+    _store("proofs", Whole(1024, unit="blocks"), "Newest blocks that proofs are kept for."),
+    _store("recent", Whole(unit="blocks"), "Stored blocks that stay in memory."),
+    _store(
+        "backlog",
+        Whole(unit="transactions"),
+        "Transactions sealed and not yet stored before the builder takes less.",
+        more="A block counts 500 more.",
+    ),
+    _store("retention", Whole(0, unit="blocks"), "Blocks that the journal is kept for after they are stored."),
+)
+
+_SERVER = (
+    Setting(
+        key="server.host",
+        name="host",
+        kind=Text(metavar="ADDRESS"),
+        help="Address to listen on.",
+        place="listen.host",
+        commands=STARTED,
+    ),
+    Setting(
+        key="server.port",
+        name="port",
+        kind=Whole(0, 65535),
+        help="Port; 0: any free.",
+        place="listen.port",
+        commands=STARTED,
+    ),
+)
+
+_ACCESS = (
+    Setting(
+        key="access.public",
+        name="public",
+        kind=Flag(),
+        help="Public endpoint: eth_getBlockReceipts is refused with HTTP 403.",
+        place="public",
+    ),
+    Setting(
+        key="access.admin",
+        name="admin",
+        kind=Address(),
+        help="Answer here too, and the methods for administrators here alone; port 0: any free.",
+        unset="nowhere",
+        place="admin",
+    ),
+    Setting(
+        key="access.hosts",
+        name="hosts",
+        option="--allowed-host",
+        kind=Names(),
+        help="Host name that requests may carry beside loopback ones; repeat it, or * for any.",
+        more="By commas in the variable.",
+        unset="any; `dev`: loopback names",
+        place="hosts",
+    ),
+)
+
+_LIMITS = (
+    _limit("body", Whole(unit="bytes"), "Largest request body.", "HTTP 413."),
+    _limit("batch", Whole(), "Most requests in a batch.", "-32005."),
+    _limit("depth", Whole(1, 250), "Deepest nesting of JSON.", "-32005."),
+    _limit("response", Whole(unit="bytes"), "Largest answer.", "A batch shares it; -32005."),
+    _limit("calls", Whole(), "Most long calls at once.", "HTTP 429."),
+    _limit("wait", Duration(), "Longest time that the body of a request may take to come.", "HTTP 408."),
+    _limit("connections", Whole(), "Most WebSocket connections.", "HTTP 503."),
+    _limit("connection_calls", Whole(), "Most long calls at once for one connection.", "It is read on after one."),
+    _limit("subscriptions", Whole(), "Most subscriptions of a connection.", "-32005."),
+    _limit(
+        "outgoing_bytes",
+        Whole(unit="bytes"),
+        "Most bytes that wait to be taken from a connection.",
+        "Of notifications, and as many of answers: see [streams.md](streams.md).",
+    ),
+    _limit("outgoing_frames", Whole(), "Most notifications that wait to be taken from a connection."),
+    _limit("idle", Duration(), "Longest time that a client may neither say nor take anything."),
+    _core_limit("logs", Whole(), "Most logs in one eth_getLogs.", "A single block is excepted; -32005."),
+    _core_limit("log_time", Duration(), "Longest time of one eth_getLogs.", "A single block is excepted; -32005."),
+    _core_limit("filters", Whole(), "Most filters at once.", "Of `eth_newFilter` and its kin; -32005."),
+    _core_limit("terms", Whole(), "Most addresses and topics in one subscription.", "-32005."),
+    _core_limit("flashblocks", Whole(), "Most in a foreseal_getFlashblocks."),
+    _core_limit(
+        "flashblock_bytes",
+        Whole(unit="bytes"),
+        "Bytes of flashblocks that end the answer of one.",
+        "One flashblock at least is given.",
+    ),
+    _core_limit(
+        "call_gas", Whole(_LEAST_GAS, unit="gas"), "Most gas of one eth_call, estimate or access list.", "-32005."
+    ),
+    _core_limit("call_time", Duration(), "Longest time of one eth_call or trace.", "-32005."),
+    _core_limit(
+        "simulate_gas", Whole(_LEAST_GAS, unit="gas"), "Most gas of one eth_simulateV1, all calls together.", "-38026."
+    ),
+    _core_limit("trace_bytes", Whole(unit="bytes"), "Largest answer of traces.", "-32005."),
+    _core_limit("slots", Whole(), "Most slots in one eth_getProof or eth_getStorageValues.", "-32005."),
+    _core_limit("pool_transactions", Whole(), "Most transactions in txpool_content and txpool_inspect.", "-32005."),
+    _core_limit(
+        "sync_time",
+        Duration(),
+        "Longest wait of eth_sendRawTransactionSync.",
+        "Asked for more it waits the usual `2s`.",
+    ),
+)
+
+TABLE: dict[str, Setting] = {setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_ACCESS, *_LIMITS)}
+"""Every setting by its key."""
+
+OTHERS: dict[str, str] = {
+    "FORESEAL_CONFIG": "the file of settings",
+    "FORESEAL_LOG": "log level of the core: `off`, `error`, `warn`, `info`, `debug` or `trace`",
+}
+"""Variables that say something to a server and are no settings."""
+
+INHERITED = frozenset(
+    f"FORESEAL_{name}"
+    for name in (
+        "SHARED EXECUTION_APIS GETH_TRACES READS ARCHIVE SCHEDULES CRASHES LOGS FUZZ KILLS EVENTS SEED MUTANT URL KEY"
+    ).split()
+)
+"""Variables of the project's tests and tools, which a server that they start inherits."""

@@ -1,0 +1,146 @@
+"""`foreseal config`: show, check, template; and the file behind `foreseal run` and `foreseal dev`."""
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from command import foreseal
+from foreseal.cli.main import run
+from foreseal.server.settings import TABLE
+from live import live_node
+
+TEXT = '[node]\nstep = "100ms"\n\n[limits]\nbatch = 3\n\n[server]\nport = 0\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "foreseal.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, tuple[str, str]]:
+    """Value and origin of each setting, as `config show` prints them."""
+    assert run(["config", "show", *map(str, arguments)]) == 0
+    section, found = "", {}
+    for line in capsys.readouterr().out.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        else:
+            name, value, origin = re.split(r"\s{2,}", line.strip(), maxsplit=2)
+            found[f"{section}.{name}"] = (value, origin)
+    return found
+
+
+def test_show_names_where_each_value_came_from(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORESEAL_MAX_DEPTH", "9")
+    found = shown(capsys, "--config", file, "--admin", "127.0.0.1:0")
+    assert set(found) == {key for key, setting in TABLE.items() if "run" in setting.commands}
+    assert found["node.step"] == ('"100ms"', f"{file}:2")
+    assert found["limits.batch"] == ("3", f"{file}:5")
+    assert found["limits.depth"] == ("9", "FORESEAL_MAX_DEPTH")
+    assert found["access.admin"] == ('"127.0.0.1:0"', "--admin")
+    assert found["limits.wait"] == ('"20s"', "default")
+    assert found["node.gas_limit"] == ("(that of the genesis)", "default")
+
+
+def test_show_as_json_hides_secrets(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORESEAL_MNEMONIC", "one two three")
+    assert run(["config", "show", "--for", "dev", "--json", "--no-public"]) == 0
+    text = capsys.readouterr().out
+    assert "one two three" not in text
+    found = json.loads(text)
+    assert found["dev.mnemonic"] == {
+        "value": "(hidden)",
+        "origin": "variable",
+        "name": "FORESEAL_MNEMONIC",
+        "line": None,
+    }
+    assert found["access.public"] == {"value": False, "origin": "flag", "name": "--public", "line": None}
+    assert found["node.datadir"]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--accounts", "3"], "foreseal run has no option --accounts"),
+        (["--for", "app", "--port", "3"], "the ASGI application has no option --port"),
+        (["--step", "3s"], "step must be at least 10ms and at most the block time of 2s, not 3s"),
+        (["--config", "/nowhere.toml"], "'/nowhere.toml' does not exist"),
+    ],
+)
+def test_show_refuses_what_the_command_would(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["config", "show", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_check_names_all_that_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "check", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}: 3 settings, all good\n"
+    file.write_text("[limits]\nbodi = 1\nbatch = 0\n")
+    with pytest.raises(SystemExit, match="2"):
+        run(["config", "check", str(file)])
+    assert capsys.readouterr().err.splitlines() == [
+        f"foreseal: {file}:2: limits.bodi is no setting: did you mean limits.body?",
+        f"foreseal: {file}:3: limits.batch: 0 is not in the range: the batch limit must be at least 1 and at most "
+        "9223372036854775807; allowed is a whole number, at least 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("[limits\n", [], "foreseal.toml:1: Expected"),
+        ("[node]\nstep = '3s'\n", [], "step must be at least 10ms"),
+        ("[node]\ndev = true\n[server]\nport = 1\n", [], "no command has all of its settings"),
+    ],
+)
+def test_check_of_what_does_not_go_together(
+    text: str, arguments: list[str], words: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(text)
+    assert run(["config", "check", *arguments, str(file)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_template_is_right_as_it_is_and_with_every_default_written_out(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["config", "template"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"\n# {key.partition('.')[2]} = " in text for key in TABLE)
+    file.write_text(text)
+    assert run(["config", "check", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}: 0 settings, all good\n"
+    # Without the sections that `run` has not, and the settings without a default.
+    text = re.sub(r"\[dev\].*?\[store\]", "[store]", text, flags=re.DOTALL)
+    text = re.sub(r"^# (dev|genesis|datadir|gas_limit|sequencer_key|admin) = .*$", "", text, flags=re.MULTILINE)
+    file.write_text(re.sub(r"^# (\w+ = .*)$", r"\1", text, flags=re.MULTILINE))
+    found = shown(capsys, "--config", file)
+    assert sum(origin.startswith(str(file)) for _, origin in found.values()) > 35
+    assert {key: value for key, (value, _) in found.items()} == {
+        key: value for key, (value, _) in shown(capsys).items()
+    }
+
+
+def test_a_node_runs_with_its_file(file: Path) -> None:
+    with live_node("--config", str(file)) as node:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
+        answer = httpx.post(node.url, json=[call] * 4).json()
+        assert answer["error"]["data"] == {"limit": "batch", "max": 3}
+
+
+def test_a_server_with_an_unknown_variable_does_not_start(tmp_path: Path) -> None:
+    ended = foreseal("run", "--datadir", tmp_path / "d", env={"FORESEAL_STPE": "1s"})
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(
+        "foreseal: FORESEAL_STPE is no variable of foreseal run: did you mean FORESEAL_STEP?"
+    )
+    assert not (tmp_path / "d").exists()

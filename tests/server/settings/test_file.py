@@ -1,0 +1,160 @@
+"""TOML files of settings: what is read, and what is said of one that is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from foreseal.server.settings import SettingsError
+from foreseal.server.settings.file import File
+from foreseal.server.settings.origin import Origin
+from foreseal.server.settings.setting import Command
+
+GOOD = """
+# A chain.
+[node]
+datadir = "/d"
+"step" = "100ms" # quicker
+
+[limits]
+batch = 1_000
+wait = '1m'
+[access]
+public = true
+admin = "[::1]:8546"
+hosts = [
+  "A.example", # one
+  "b.example",
+]
+"""
+
+
+def wrong(tmp_path: Path, text: str, command: Command | None = "run") -> list[str]:
+    """What is said of a file, its own name left out."""
+    path = tmp_path / "f.toml"
+    path.write_text(text)
+    return [problem.replace(str(path), "f.toml") for problem in File(path, command).problems]
+
+
+def refused(tmp_path: Path, content: bytes) -> str:
+    """What is said of something that is no TOML file."""
+    path = tmp_path / "f.toml"
+    path.write_bytes(content)
+    with pytest.raises(SettingsError) as told:
+        File(path, "run")
+    return str(told.value).replace(str(path), "f.toml")
+
+
+def test_values_come_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    path.write_text(GOOD)
+    read = File(path, "run")
+    assert read.problems == []
+    assert {key: (each.value, each.origin) for key, each in read.given.items()} == {
+        "node.datadir": (Path("/d"), Origin("file", str(path), 4)),
+        "node.step": (100, Origin("file", str(path), 5)),
+        "limits.batch": (1000, Origin("file", str(path), 8)),
+        "limits.wait": (60_000, Origin("file", str(path), 9)),
+        "access.public": (True, Origin("file", str(path), 11)),
+        "access.admin": (("::1", 8546), Origin("file", str(path), 12)),
+        "access.hosts": ({"a.example", "b.example"}, Origin("file", str(path), 13)),
+    }
+
+
+def test_lines_of_other_ways_to_write_a_key(tmp_path: Path) -> None:
+    path = tmp_path / "f.toml"
+    path.write_text('limits.batch = 1\n[dev]\nmnemonic = """\naccounts = 3\n"""\n[ node ]\nstep="1s"\n')
+    read = File(path, None)
+    assert {key: each.origin.line for key, each in read.given.items()} == {
+        "limits.batch": 1,
+        "dev.mnemonic": 3,
+        "node.step": 7,
+    }
+    path.write_text("limits = { batch = 1, depth = 2 }\n")
+    assert {key: each.origin.line for key, each in File(path, None).given.items()} == {
+        "limits.batch": None,
+        "limits.depth": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[limits]\nbodi = 1", "f.toml:2: limits.bodi is no setting: did you mean limits.body?"),
+        ("[limits]\nmax_body = 1", "f.toml:2: limits.max_body is no setting: did you mean limits.body?"),
+        ("[store]\nstore-map = 1", "f.toml:2: store.store-map is no setting: did you mean store.map?"),
+        ("[server]\npublic = true", "f.toml:2: server.public is no setting: did you mean access.public?"),
+        ("[access]\nallowed_host = 'a'", "f.toml:2: access.allowed_host is no setting: did you mean access.hosts?"),
+        (
+            "[node]\nqqqq = 1",
+            "f.toml:2: node.qqqq is no setting: `foreseal config template` shows all settings",
+        ),
+        ("[limit]\nbody = 1", "f.toml:1: [limit] is no section: did you mean [limits]?"),
+        ("[qqqq]\nbody = 1", "f.toml:1: [qqqq] is no section: there are [node], [dev], [store], [server], "),
+        ("datadir = 'x'", "f.toml:1: datadir is in no section: did you mean node.datadir?"),
+        ("limits = 5", "f.toml:1: limits is a section: write [limits] above its settings"),
+        ("[limits]\nbody = 0", "f.toml:2: limits.body: 0 is not in the range: the body limit must be at least 1"),
+        (
+            "[limits]\nbody = 'x'",
+            'f.toml:2: limits.body: "x" is not a whole number; allowed is a whole number of bytes',
+        ),
+        ("[limits]\nbody = true", "f.toml:2: limits.body: true is not a whole number; allowed is a whole number"),
+        ("[limits]\nbody = 1.5", "f.toml:2: limits.body: 1.5 is not a whole number; allowed is a whole number"),
+        ("[limits]\nbody = 1979-05-27", 'f.toml:2: limits.body: "1979-05-27" is not a whole number; allowed is a'),
+        ("[limits]\nbody.x = 1", 'f.toml: limits.body: {"x":1} is not a whole number; allowed is a whole number of b'),
+        (
+            "[limits]\nwait = 5",
+            "f.toml:2: limits.wait: 5 is not text in quotes; allowed is a whole number and its unit",
+        ),
+        ("[limits]\nwait = '5'", "f.toml:2: limits.wait: '5' is not a duration: write a whole number and its unit"),
+        ("[access]\npublic = 'yes'", 'f.toml:2: access.public: "yes" is neither true nor false; allowed is true or'),
+        ("[access]\nadmin = '8546'", "f.toml:2: access.admin: '8546' is no address: write HOST:PORT"),
+        ("[access]\nhosts = 'a'", 'f.toml:2: access.hosts: "a" is not a list of names in quotes; allowed is a list'),
+        ("[access]\nhosts = ['a', 1]", 'f.toml:2: access.hosts: ["a",1] is not a list of names in quotes'),
+        ("[node]\nfee_recipient = '0x1'", "f.toml:2: node.fee_recipient: '0x1' is not hex: write 0x and two digits"),
+        ("[node]\nextra_data = 'ab'", "f.toml:2: node.extra_data: 'ab' is not hex: write 0x and two digits"),
+        (
+            "[dev]\naccounts = 3",
+            "f.toml:2: dev.accounts is a setting of foreseal dev and the ASGI application, foreseal run has no such",
+        ),
+    ],
+)
+def test_what_is_wrong_names_file_line_key_and_what_is_allowed(tmp_path: Path, text: str, words: str) -> None:
+    (problem,) = wrong(tmp_path, text)
+    assert problem.startswith(words)
+
+
+def test_a_secret_is_not_shown_even_when_it_is_wrong(tmp_path: Path) -> None:
+    assert wrong(tmp_path, "[dev]\nmnemonic = 12345", None) == ["f.toml:2: dev.mnemonic: allowed is text"]
+
+
+def test_all_that_is_wrong_is_found(tmp_path: Path) -> None:
+    assert len(wrong(tmp_path, "[limits]\nbody = 0\nbatch = 'x'\nnothing = 1\n[nowhere]\n[node]\nstep = 1\n")) == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[limits]\nbody = 1\nbatch = 2\nbody = 3\n", "f.toml:4: limits.body stands here again: it was in line 2"),
+        (b"[limits]\nbody = 1\n[node]\n[limits]\n", "f.toml:4: limits stands here again: it was in line 1"),
+        (b"limits.body = 1\n[limits]\nbody = 1\n", "f.toml:3: limits.body stands here again: it was in line 1"),
+        (b"[limits]\nbody = \n", "f.toml:2: Invalid value"),
+        (b"[limits\n", "f.toml:1: Expected"),
+        (b"body = 1 2\n", "f.toml:1: Expected newline or end of document after a statement"),
+        (b"\xff\xfe", "f.toml is not a file of settings: it is not UTF-8"),
+    ],
+)
+def test_what_is_no_toml_is_refused_with_the_line(tmp_path: Path, content: bytes, words: str) -> None:
+    assert refused(tmp_path, content).startswith(words)
+
+
+def test_tables_in_lists_and_texts_of_several_lines_are_not_taken_for_repeated_keys(tmp_path: Path) -> None:
+    assert wrong(tmp_path, "[[node]]\nstep = '1s'\n[[node]]\nstep = '1s'\n") == [
+        "f.toml: node is a section: write [node] above its settings"
+    ]
+
+
+def test_a_file_that_is_not_there_or_not_readable(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"cannot read the settings in .*none.toml: No such file or directory"):
+        File(tmp_path / "none.toml", "run")
+    with pytest.raises(SettingsError, match=r"cannot read the settings in .*: Is a directory"):
+        File(tmp_path, "run")

@@ -1,0 +1,122 @@
+"""File, variables and options put together: who wins, and what is said of what does not go together."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreseal.server.settings import SettingsError, from_environment, gather
+from foreseal.server.settings.setting import Command
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "f.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_later_source_wins(tmp_path: Path) -> None:
+    text = '[node]\ndatadir = "/d"\nstep = "1s"\nblock_time = "4s"\n[limits]\nbatch = 7\n[access]\npublic = true\n'
+    file = written(tmp_path, text)
+    environment = {"FORESEAL_STEP": "500ms", "FORESEAL_BLOCK_TIME": "6s"}
+    options = {"step": 250, "public": False, "port": 0}
+    values = gather("run", environment, options, file)
+    origins = {key: str(each.origin) for key, each in values.values.items() if not each.by_default}
+    assert origins == {
+        "node.datadir": f"{file}:2",
+        "node.step": "--step",
+        "node.block_time": "FORESEAL_BLOCK_TIME",
+        "limits.batch": f"{file}:6",
+        "access.public": "--public",
+        "server.port": "--port",
+    }
+    settings = values.settings()
+    assert (settings.step, settings.block_time, settings.limits.batch) == (250, 6000, 7)
+    assert (settings.public, settings.listen.port, settings.datadir) == (False, 0, Path("/d"))
+
+
+def test_a_variable_names_the_file_and_the_option_wins_over_it(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.toml", tmp_path / "other.toml"
+    one.write_text('[node]\ndatadir = "/one"\n')
+    other.write_text('[node]\ndatadir = "/other"\n')
+    environment = {"FORESEAL_CONFIG": str(one)}
+    assert from_environment(environment).datadir == Path("/one")
+    assert gather("run", environment, {}, other).settings().datadir == Path("/other")
+    assert gather("run", {"FORESEAL_CONFIG": ""}, {}).values["node.datadir"].by_default
+    with pytest.raises(SettingsError, match=r"cannot read the settings in /nowhere.toml"):
+        from_environment({"FORESEAL_CONFIG": "/nowhere.toml"})
+
+
+@pytest.mark.parametrize(
+    ("command", "environment", "words"),
+    [
+        ("run", {"FORESEAL_STPE": "1s"}, "FORESEAL_STPE is no variable of foreseal run: did you mean FORESEAL_STEP?"),
+        ("app", {"FORESEAL_STPE": "1s"}, "FORESEAL_STPE is no variable of the ASGI application: did you mean"),
+        ("dev", {"FORESEAL_PORT_8545_TCP": "x"}, "FORESEAL_PORT_8545_TCP is no variable of foreseal dev"),
+        ("run", {"FORESEAL_NOTHING_LIKE_IT_ZZZZ": "x"}, "`foreseal config template` shows all settings"),
+        ("run", {"FORESEAL_PORT": "tcp://10.0.0.1:8545"}, "FORESEAL_PORT: 'tcp://10.0.0.1:8545' is not a whole number"),
+        ("run", {"FORESEAL_DEV": "1"}, "FORESEAL_DEV is a setting of the ASGI application, foreseal run has no such"),
+        ("run", {"FORESEAL_CHAIN_ID": "1"}, "FORESEAL_CHAIN_ID is a setting of foreseal dev and the ASGI application"),
+        ("app", {"FORESEAL_PORT": "1"}, "FORESEAL_PORT is a setting of foreseal dev and foreseal run, the ASGI"),
+        ("dev", {"FORESEAL_PRODUCE": "0"}, "FORESEAL_PRODUCE is a setting of foreseal run and the ASGI application"),
+    ],
+)
+def test_a_variable_that_is_not_known_here_is_refused(
+    command: Command, environment: dict[str, str], words: str
+) -> None:
+    with pytest.raises(SettingsError) as told:
+        gather(command, environment)
+    assert words in str(told.value)
+
+
+def test_variables_of_others_and_empty_ones_are_no_settings() -> None:
+    names = "FORESEAL_SHARED FORESEAL_LOG FORESEAL_KEY FORESEAL_SEED FORESEALED FORESEAL".split()
+    assert not gather("run", dict.fromkeys(names, "x") | {"FORESEAL_STEP": ""}).given("node")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("[node]\nstep = '3s'", {}, "step must be at least 10ms and at most the block time of 2s, not 3s: node.step ("),
+        ("[node]\nblock_time = '1s'", {"step": 1100}, "of 1s, not 1100ms: node.block_time ("),
+        ("[node]\nsafe_depth = 70", {}, "that of finalized: 70 and 64: node.safe_depth ("),
+    ],
+)
+def test_settings_that_do_not_go_together_name_their_sources(
+    tmp_path: Path, text: str, options: dict[str, Any], words: str
+) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(SettingsError) as told:
+        gather("run", {"FORESEAL_DATADIR": "/d"}, options, file).settings()
+    assert words in str(told.value)
+    assert str(told.value).endswith(f"({file}:2)")
+
+
+def test_the_development_genesis_does_not_go_with_another(tmp_path: Path) -> None:
+    file = written(tmp_path, "[dev]\nchain_id = 5\n")
+    with pytest.raises(SettingsError) as told:
+        gather("dev", {"FORESEAL_GENESIS": "/g.json"}, {"accounts": 1}, file).settings(tmp_path)
+    assert str(told.value) == (
+        f"--accounts and dev.chain_id ({file}:2) shape the development genesis and cannot go with FORESEAL_GENESIS"
+    )
+    with pytest.raises(SettingsError, match="FORESEAL_ACCOUNTS shapes the development genesis, which FORESEAL_DEV"):
+        from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_ACCOUNTS": "1"})
+
+
+def test_the_application_has_the_development_genesis_as_it_is_told() -> None:
+    settings = from_environment({"FORESEAL_DATADIR": "/d", "FORESEAL_DEV": "1", "FORESEAL_CHAIN_ID": "5"})
+    assert settings.dev is not None
+    assert (settings.dev.chain_id, settings.dev.accounts) == (5, 20)
+
+
+def test_run_never_has_development_methods(tmp_path: Path) -> None:
+    settings = gather("run", {}, {"datadir": tmp_path}).settings()
+    assert (settings.dev, settings.development, settings.browsers) == (None, False, False)
+    settings = gather("dev", {}).settings(tmp_path)
+    assert (settings.development, settings.browsers) == (True, True)
+
+
+def test_the_first_problem_of_a_file_is_told_with_the_number_of_the_others(tmp_path: Path) -> None:
+    file = written(tmp_path, "[limits]\nbody = 0\nbatch = 0\ndepth = 0\n")
+    with pytest.raises(SettingsError, match=r"limits.body: 0 is .* \(and 2 more: `foreseal config check`\)"):
+        gather("run", {}, {}, file)
