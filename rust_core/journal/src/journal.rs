@@ -172,8 +172,11 @@ impl Journal {
         self.buffer.resize(on_disk, 0);
         let hash = AppendHeader::seal(&mut self.buffer, self.chain, length, records, &self.header.salt);
         let place = Place { segment: self.header.number, offset: self.offset };
+        if mutant!("publish-before-sync") {
+            sync(&*self.file, place, &self.dir)?;
+        }
         write_all(&*self.file, &self.buffer, place, &self.dir)?;
-        if !mutant!("skip-sync") {
+        if !mutant!("skip-sync") && !mutant!("publish-before-sync") {
             sync(&*self.file, place, &self.dir)?;
         }
         let sequence = self.chain.sequence;

@@ -70,6 +70,17 @@ impl<J: Job> Backlog<J> {
         Ok(())
     }
 
+    /// Whether somebody who adds would wait.
+    pub fn has_no_room(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.failure.is_none() && self.is_full(&inner)
+    }
+
+    /// Whether there is something to take.
+    pub fn has_jobs(&self) -> bool {
+        !self.inner.lock().jobs.is_empty()
+    }
+
     fn is_full(&self, inner: &Inner<J>) -> bool {
         inner.weight > self.limit.saturating_mul(MOST)
     }

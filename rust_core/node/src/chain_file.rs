@@ -132,7 +132,7 @@ fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, St
     let datadir = DataDir::lock(&settings.datadir)?;
     let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
     let store = datadir.open_store(&spec, &settings.store)?;
-    let started = start(&datadir, spec, settings, (store, disk), &mut |_| {})?;
+    let started = start(&datadir, spec, settings, (store, disk, None), &mut |_| {})?;
     Ok((datadir, started))
 }
 

@@ -114,6 +114,12 @@ impl Control {
         sequencer.map_or(Ok(()), |sequencer| sequencer.lock().drain())
     }
 
+    /// Lets a store without a thread write some of what it was given; whether there was something.
+    pub(crate) fn write_store(&self) -> bool {
+        let sequencer = self.0.lock().clone();
+        sequencer.is_some_and(|sequencer| sequencer.lock().write_store())
+    }
+
     /// Nothing more is taken; what runs ends first.
     pub(crate) fn close(&self) {
         let sequencer = self.0.lock().take();

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use crate::{
     Changes, Clock, ControlError, Feed, NodeError, Now, Phase, Producer, Randomness, Sequencer, Settings,
-    Status, StepSigner, StoreFailed, SubmitError, View, control::Control, datadir::DataDir, shared::Shared,
-    writer::Writer,
+    Status, StepSigner, StoreFailed, SubmitError, View, Watcher, control::Control, datadir::DataDir,
+    shared::Shared, writer::Writer,
 };
 
 /// What a node takes from the world around it.
@@ -100,6 +100,18 @@ impl Node {
             Some(surroundings) => self.writer().begin(surroundings),
             None => Ok(None),
         }
+    }
+
+    /// As [`Self::start_stepped`] for a simulation: `watcher` is told of every [`Point`], and no thread is started, so that
+    /// the store is written when its owner says so ([`Self::write_store`]) or when the chain cannot go on without.
+    pub fn start_watched(&self, watcher: Arc<dyn Watcher>) -> Result<Option<Producer>, NodeError> {
+        self.shared.set_watcher(watcher);
+        self.start_stepped()
+    }
+
+    /// Lets a store without a thread write some of what it was given; whether there was something.
+    pub fn write_store(&self) -> bool {
+        self.control.write_store()
     }
 
     /// Waits until the store has every block that is sealed by now.

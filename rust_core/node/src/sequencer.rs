@@ -20,8 +20,8 @@ use foreseal_state::StateError;
 use foreseal_types::mutant;
 
 use crate::{
-    Chain, ChainError, ControlError, Mining, Now, Phase, Settings, Slot, StepSigner, StoreFailed, View,
-    chain::Recorded, control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp,
+    Chain, ChainError, ControlError, Mining, Now, Phase, Point, Settings, Slot, StepSigner, StoreFailed,
+    View, chain::Recorded, control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp,
     start::Started, store_link::StoreLink,
 };
 
@@ -187,6 +187,7 @@ impl Sequencer {
     fn seal(&mut self, now: Now) -> Result<(), ProductionError> {
         let mut draft = self.draft();
         draft.seal()?;
+        self.shared.reached(Point::BetweenSealAndOpen);
         let slot = self.next_slot(&draft.chain, now);
         let opening = self.opening(slot.timestamp);
         draft.open(&opening)?;
@@ -219,7 +220,7 @@ impl Sequencer {
         };
         self.shared.publish(view);
         self.tell_fees();
-        self.link.trim(&mut self.journal);
+        self.trim();
         Ok(returned?)
     }
 
@@ -230,15 +231,22 @@ impl Sequencer {
         self.shared.pool.reset(pool);
         self.publish(self.view()?);
         self.tell_fees();
-        self.link.trim(&mut self.journal);
+        self.trim();
         Ok(())
     }
 
     pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), ProductionError> {
         if !records.is_empty() {
+            self.shared.reached(Point::BeforeAppend);
             self.journal.append(records)?;
+            self.shared.reached(Point::Appended);
         }
         Ok(())
+    }
+
+    fn trim(&mut self) {
+        self.shared.reached(Point::BeforeTrim);
+        self.link.trim(&mut self.journal);
     }
 
     /// Tells the pool the fees of the block being built.
@@ -261,6 +269,11 @@ impl Sequencer {
         self.link.follow(&mut self.chain, sequence)?;
         self.chain.settle();
         Ok(())
+    }
+
+    /// As [`Node::write_store`](crate::Node::write_store).
+    pub(crate) fn write_store(&self) -> bool {
+        self.link.write()
     }
 
     /// Waits until the store has everything.
@@ -288,7 +301,7 @@ impl Sequencer {
             self.chain.stepped(block.clone(), recorded.clone());
             self.publish(self.view()?);
         }
-        self.journal.append(&[Record::Step(step.clone())])?;
+        self.append(&[Record::Step(step.clone())])?;
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         if !mutant!("publish-before-append") {
             self.chain.stepped(block, recorded);

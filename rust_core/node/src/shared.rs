@@ -12,7 +12,7 @@ use foreseal_pool::Pool;
 use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Changes, Clock, Feed, StoreStatus, View, store_link::StoreGauge};
+use crate::{Changes, Clock, Feed, Point, StoreStatus, View, Watcher, store_link::StoreGauge};
 
 /// Where a starting node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub(crate) struct Shared {
     /// Monotonic time of the last tick, in microseconds.
     ticked: AtomicU64,
     gauge: OnceLock<StoreGauge>,
+    watcher: OnceLock<Arc<dyn Watcher>>,
     phase: Mutex<(Phase, PoolStart)>,
     /// Of the newest view, of the end of production, and of whatever else those who wait for a view should look up for.
     pub(crate) changes: Changes,
@@ -64,6 +65,7 @@ impl Shared {
             clock,
             ticked,
             gauge: OnceLock::new(),
+            watcher: OnceLock::new(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
             stopping: AtomicBool::new(false),
@@ -85,8 +87,10 @@ impl Shared {
         {
             std::thread::sleep(Duration::from_millis(1));
         }
+        self.reached(Point::BeforePublish);
         self.feed.publish(view);
         self.changes.notify();
+        self.reached(Point::Published);
     }
 
     /// Renews the freshness that readers see.
@@ -102,6 +106,21 @@ impl Shared {
         }
         let ticked = Duration::from_micros(self.ticked.load(Ordering::Acquire));
         self.clock.now().monotonic.saturating_sub(ticked)
+    }
+
+    /// Lets `watcher` know of the points that are reached from now on.
+    pub(crate) fn set_watcher(&self, watcher: Arc<dyn Watcher>) {
+        self.watcher.get_or_init(|| watcher);
+    }
+
+    pub(crate) fn watcher(&self) -> Option<&Arc<dyn Watcher>> {
+        self.watcher.get()
+    }
+
+    pub(crate) fn reached(&self, point: Point) {
+        if let Some(watcher) = self.watcher() {
+            watcher.reached(point);
+        }
     }
 
     /// Makes known what tells how far the store is.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use foreseal_types::mutant;
+
 use crate::Now;
 
 /// The slot of the block being built.
@@ -21,7 +23,8 @@ impl Slot {
     /// little step back would put timestamps a block time further ahead of the clock.
     pub fn at(now: Now, parent: u64, block_time: u64) -> Self {
         let slot = (now.unix.as_secs() / block_time).saturating_add(1).saturating_mul(block_time);
-        Self::of(now, slot.max(parent.saturating_add(block_time)), block_time)
+        let least = if mutant!("timestamp-from-the-clock") { 0 } else { parent.saturating_add(block_time) };
+        Self::of(now, slot.max(least), block_time)
     }
 
     /// The slot of a block with this timestamp, new or found in progress by a restart: due at its timestamp, at once if

@@ -19,7 +19,7 @@ use foreseal_store::{Head, Store};
 use foreseal_types::ChainSpec;
 
 use crate::{
-    Chain, NodeError, Settings, chain::Resumed, datadir::DataDir, outgoing::Note, replay::replay,
+    Chain, NodeError, Settings, Watcher, chain::Resumed, datadir::DataDir, outgoing::Note, replay::replay,
     store_link::StoreLink, undone::Older,
 };
 
@@ -60,12 +60,13 @@ pub(crate) fn genesis_hash(spec: &ChainSpec) -> B256 {
     spec.genesis_header(State::from_genesis(spec.genesis()).root()).hash_slow()
 }
 
-/// Opens the journal and replays what the store does not have. `report` gets the number of records so far.
+/// Opens the journal and replays what the store does not have. `report` gets the number of records so far. With a watcher
+/// the store has no thread.
 pub(crate) fn start(
     datadir: &DataDir,
     spec: Arc<ChainSpec>,
     settings: &Settings,
-    (store, disk): (Store, Arc<dyn Disk>),
+    (store, disk, watcher): (Store, Arc<dyn Disk>, Option<Arc<dyn Watcher>>),
     report: &mut dyn FnMut(u64),
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
@@ -73,7 +74,7 @@ pub(crate) fn start(
     let (mut journal, recovery) = Journal::open(&datadir.journal(), disk, options)?;
     let mut from = begin(&store, &journal)?;
     let note = note(&store)?;
-    let mut link = StoreLink::start(store.clone(), &settings.store, &note)?;
+    let mut link = StoreLink::start(store.clone(), &settings.store, &note, watcher)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
     chain.remember(Older::new(journal.past(), (from.sequence, from.records)));
     let mut followed = link.follow(&mut chain, 0);

@@ -13,7 +13,7 @@ use foreseal_journal::Journal;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
-    Chain, History, StoreFailed, StoreSettings, StoreStatus,
+    Chain, History, Point, StoreFailed, StoreSettings, StoreStatus, Watcher,
     backlog::{Backlog, Job},
     marks::Marks,
     outgoing::{Note, Outgoing, StoreJob, Write},
@@ -32,7 +32,16 @@ pub(crate) struct StoreLink {
     backlog: Arc<Backlog<StoreJob>>,
     confirmed: Arc<Confirmed>,
     marks: Marks,
-    thread: Option<JoinHandle<()>>,
+    hand: Hand,
+}
+
+/// Who writes the store.
+#[derive(Debug)]
+enum Hand {
+    /// `None` once it was joined.
+    Thread(Option<JoinHandle<()>>),
+    /// Whoever has the link, when it is told to or cannot go on without.
+    Owner(Worker),
 }
 
 /// Number of the newest block in the store; one more, and 0 for none.
@@ -50,16 +59,27 @@ impl Confirmed {
 }
 
 impl StoreLink {
-    /// Starts the thread. `note` is what the store holds.
-    pub fn start(store: Store, settings: &StoreSettings, note: &Note) -> Result<Self, StoreError> {
+    /// Starts the thread, or with a watcher none. `note` is what the store holds.
+    pub fn start(
+        store: Store,
+        settings: &StoreSettings,
+        note: &Note,
+        watcher: Option<Arc<dyn Watcher>>,
+    ) -> Result<Self, StoreError> {
         let confirmed = Arc::new(Confirmed::default());
         confirmed.set(store.head()?.map(|head| head.number));
         let backlog = Arc::new(Backlog::new(settings.backlog));
-        let worker = Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone() };
-        let started = std::thread::Builder::new().name("foreseal-store".to_owned()).spawn(|| worker.run());
-        let thread = started.map_err(|error| StoreError::Lmdb(error.to_string()))?;
+        let worker =
+            Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone(), watcher };
+        let hand = if worker.watcher.is_some() {
+            Hand::Owner(worker)
+        } else {
+            let started = std::thread::Builder::new().name("foreseal-store".to_owned());
+            let started = started.spawn(move || while worker.turn() {});
+            Hand::Thread(Some(started.map_err(|error| StoreError::Lmdb(error.to_string()))?))
+        };
         let marks = Marks::new(note.marks.clone(), settings.retention);
-        Ok(Self { store, backlog, confirmed, marks, thread: Some(thread) })
+        Ok(Self { store, backlog, confirmed, marks, hand })
     }
 
     /// The store as a history of its present generation.
@@ -77,21 +97,34 @@ impl StoreLink {
                 Outgoing::Sealed { block, changed, beside } => {
                     self.marks.add(block.number(), sequence);
                     let note = Note { beside, marks: self.marks.list() }.encode();
-                    self.backlog.add(StoreJob::Write(Box::new(Write { block, changed, sequence, note })))?;
+                    self.add(StoreJob::Write(Box::new(Write { block, changed, sequence, note })))?;
                 }
                 Outgoing::Unwound { to, beside } => {
                     self.marks.unwind(to);
                     let note = Note { beside, marks: self.marks.list() }.encode();
-                    self.backlog.add(StoreJob::Unwind { to, sequence, note })?;
+                    self.add(StoreJob::Unwind { to, sequence, note })?;
                     unwound = true;
                 }
             }
         }
         if unwound {
-            self.backlog.drained()?;
+            self.drain()?;
             chain.read_from(self.history().map_err(|error| StoreFailed(error.to_string()))?);
         }
         Ok(())
+    }
+
+    fn add(&self, job: StoreJob) -> Result<(), StoreFailed> {
+        while self.backlog.has_no_room() && self.write() {}
+        self.backlog.add(job)
+    }
+
+    /// Writes some of what is to be written, if that is for the owner to do; whether it was, and there was something.
+    pub fn write(&self) -> bool {
+        match &self.hand {
+            Hand::Owner(worker) => self.backlog.has_jobs() && worker.turn(),
+            Hand::Thread(_) => false,
+        }
     }
 
     /// Removes the journal's segments that neither store nor retention needs. One that cannot be removed stays.
@@ -118,6 +151,7 @@ impl StoreLink {
 
     /// Waits until the store has everything.
     pub fn drain(&self) -> Result<(), StoreFailed> {
+        while self.write() {}
         self.backlog.drained()
     }
 
@@ -134,7 +168,9 @@ impl StoreLink {
 impl Drop for StoreLink {
     fn drop(&mut self) {
         self.backlog.abandon();
-        if let Some(thread) = self.thread.take() {
+        if let Hand::Thread(thread) = &mut self.hand
+            && let Some(thread) = thread.take()
+        {
             // The thread catches its own panics, so joining cannot fail.
             let _ = thread.join();
         }
@@ -161,29 +197,42 @@ impl StoreGauge {
     }
 }
 
-/// What runs on the thread.
+/// What writes.
 struct Worker {
     store: Store,
     backlog: Arc<Backlog<StoreJob>>,
     confirmed: Arc<Confirmed>,
+    watcher: Option<Arc<dyn Watcher>>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("store", &self.store).finish_non_exhaustive()
+    }
 }
 
 impl Worker {
-    fn run(self) {
-        loop {
-            let jobs = self.backlog.take(BATCH_BLOCKS, BATCH_TRANSACTIONS);
-            if jobs.is_empty() {
-                return;
-            }
-            let weight = jobs.iter().map(Job::weight).sum();
-            let done = catch_unwind(AssertUnwindSafe(|| self.work(jobs)));
-            let done = done.unwrap_or_else(|_| Err("internal error in the store's thread".to_owned()));
-            if let Err(why) = done {
-                tracing::error!(why, "the store cannot be written");
-                self.backlog.fail(why);
-                return;
-            }
-            self.backlog.finish(weight);
+    /// Does what is there to do, or waits for something; whether there is more to come.
+    fn turn(&self) -> bool {
+        let jobs = self.backlog.take(BATCH_BLOCKS, BATCH_TRANSACTIONS);
+        if jobs.is_empty() {
+            return false;
+        }
+        let weight = jobs.iter().map(Job::weight).sum();
+        let done = catch_unwind(AssertUnwindSafe(|| self.work(jobs)));
+        let done = done.unwrap_or_else(|_| Err("internal error in the store's thread".to_owned()));
+        if let Err(why) = done {
+            tracing::error!(why, "the store cannot be written");
+            self.backlog.fail(why);
+            return false;
+        }
+        self.backlog.finish(weight);
+        true
+    }
+
+    fn reached(&self, point: Point) {
+        if let Some(watcher) = &self.watcher {
+            watcher.reached(point);
         }
     }
 
@@ -195,13 +244,17 @@ impl Worker {
             match job {
                 StoreJob::Write(write) => writes.push(write.prepare().map_err(|error| error.to_string())?),
                 StoreJob::Unwind { to, sequence, note } => {
+                    self.reached(Point::BeforeStoreCommit);
                     self.store.unwind(to, sequence, &note).map_err(|error| error.to_string())?;
+                    self.reached(Point::StoreCommitted);
                     self.confirmed.set(Some(to));
                 }
             }
         }
         let Some(newest) = writes.last().map(|write| write.block.header.number) else { return Ok(()) };
+        self.reached(Point::BeforeStoreCommit);
         self.store.write(&writes).map_err(|error| error.to_string())?;
+        self.reached(Point::StoreCommitted);
         self.confirmed.set(Some(newest));
         Ok(())
     }

@@ -41,7 +41,7 @@ impl Writer {
     /// Replays the journal, shows the first view and restores the pool. The producer, when blocks are to be made.
     pub(crate) fn begin(&self, surroundings: Surroundings) -> Result<Option<Producer>, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
-        let files = (self.store.clone(), surroundings.disk);
+        let files = (self.store.clone(), surroundings.disk, self.shared.watcher().cloned());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
         let makes = Makes { random: surroundings.randomness, signer: self.signer.clone() };

@@ -3,7 +3,7 @@
 //! Reads see every write at once, as through a page cache. [`SimulatedDisk::lose_power`] leaves what was
 //! synced, and of everything else whatever the seed decides: nothing, all, the first part, the last part or any
 //! sectors; each file name on its own. [`SimulatedDisk::kill`] ends the process only: the cache stays.
-//! [`SimulatedDisk::fail_at`] makes one operation go wrong.
+//! [`SimulatedDisk::fail_at`] makes one operation go wrong, [`SimulatedDisk::judge_by`] any of them.
 
 mod content;
 
@@ -32,6 +32,23 @@ pub enum Fault {
     Broken,
 }
 
+/// An operation that changes or syncs something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    CreateDir,
+    Create,
+    Write { offset: u64 },
+    Sync,
+    SyncDir,
+    Remove,
+}
+
+/// Says of an operation that is about to be done how it goes wrong, if it does.
+pub trait Judge: Send {
+    /// Must not use the disk.
+    fn judge(&mut self, operation: Operation) -> Option<Fault>;
+}
+
 /// The disk. Clones are the same disk.
 #[derive(Clone, Default)]
 pub struct SimulatedDisk(Arc<Mutex<State>>);
@@ -44,6 +61,7 @@ struct State {
     synced_names: BTreeMap<PathBuf, usize>,
     operations: u64,
     fault: Option<(u64, Fault)>,
+    judge: Option<Arc<Mutex<dyn Judge>>>,
     down: bool,
     /// Handles of an earlier process are dead.
     process: u64,
@@ -72,6 +90,16 @@ impl SimulatedDisk {
         self.state().fault = Some((operation, fault));
     }
 
+    /// Asks `judge` about every operation from now on, also those of later processes.
+    pub fn judge_by(&self, judge: Arc<Mutex<dyn Judge>>) {
+        self.state().judge = Some(judge);
+    }
+
+    /// The machine stops now: every operation fails, until [`Self::lose_power`] or [`Self::kill`].
+    pub fn stop(&self) {
+        self.state().down = true;
+    }
+
     /// The process ends, the machine goes on: all that was written can be read, handles are dead.
     pub fn kill(&self) {
         self.state().restart();
@@ -97,10 +125,10 @@ impl SimulatedDisk {
         state.restart();
     }
 
-    /// Another disk with the same content.
+    /// Another disk with the same content, and nobody who judges.
     #[must_use]
     pub fn fork(&self) -> Self {
-        Self(Arc::new(Mutex::new(self.state().clone())))
+        Self(Arc::new(Mutex::new(State { judge: None, ..self.state().clone() })))
     }
 
     /// The files there are, ascending by name.
@@ -149,11 +177,15 @@ impl State {
     }
 
     /// Counts an operation and says how it goes wrong, if it does.
-    fn begin(&mut self) -> io::Result<Option<Fault>> {
+    fn begin(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
         self.check_up()?;
         let number = self.operations;
         self.operations += 1;
-        let fault = self.fault.filter(|&(at, _)| at == number).map(|(_, fault)| fault);
+        let judged = self.judge.as_ref().and_then(|judge| {
+            let mut judge = judge.lock().unwrap_or_else(PoisonError::into_inner);
+            judge.judge(operation)
+        });
+        let fault = self.fault.filter(|&(at, _)| at == number).map(|(_, fault)| fault).or(judged);
         self.down = fault == Some(Fault::Crash);
         Ok(fault)
     }
@@ -173,7 +205,7 @@ fn error(fault: Fault) -> io::Error {
 
 impl Disk for SimulatedDisk {
     fn create_dir(&self, _dir: &Path) -> io::Result<()> {
-        self.state().begin()?.map_or(Ok(()), |fault| Err(error(fault)))
+        self.state().begin(Operation::CreateDir)?.map_or(Ok(()), |fault| Err(error(fault)))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
@@ -192,7 +224,7 @@ impl Disk for SimulatedDisk {
 
     fn create(&self, path: &Path, size: u64) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.state();
-        let fault = state.begin()?;
+        let fault = state.begin(Operation::Create)?;
         if state.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
@@ -211,7 +243,7 @@ impl Disk for SimulatedDisk {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
-        let fault = state.begin()?;
+        let fault = state.begin(Operation::Remove)?;
         state.inode(path)?;
         if matches!(fault, None | Some(Fault::Crash)) {
             state.names.remove(path);
@@ -221,7 +253,7 @@ impl Disk for SimulatedDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
-        if let Some(fault) = state.begin()? {
+        if let Some(fault) = state.begin(Operation::SyncDir)? {
             return Err(error(fault));
         }
         let State { names, synced_names, .. } = &mut *state;
@@ -261,7 +293,7 @@ impl DiskFile for SimulatedFile {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let mut state = self.state()?;
-        let fault = state.begin()?;
+        let fault = state.begin(Operation::Write { offset })?;
         if !self.write {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -283,7 +315,7 @@ impl DiskFile for SimulatedFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.state()?;
-        let fault = state.begin()?;
+        let fault = state.begin(Operation::Sync)?;
         let inode = &mut state.files[self.inode];
         match fault {
             None => {
