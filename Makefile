@@ -146,8 +146,8 @@ docs: build ## Write the parts of docs/ that are made from the code
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
 
-wheel: $(VENV)/.run ## Build the distributable wheel, with link-time optimisation, in dist/
-	$(BIN)/maturin build --profile dist --out dist
+wheel: $(VENV)/.dev ## Build wheel and source distribution in dist/, install them where there is no Rust, save what was measured
+	PYTHONPATH=tests $(BIN)/python -m distribution --out dist --sdist --save benches/results/wheel.json
 
 lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \

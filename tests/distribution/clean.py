@@ -1,0 +1,46 @@
+"""An environment in which nothing but the wheel and what it asks for is installed."""
+
+import os
+import subprocess
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+_KEPT = ("HOME", "LANG", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE", "TMPDIR")
+
+
+class CleanEnvironment:
+    """A virtual environment, used with a PATH on which no Rust and no compiler of the developer's is found."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, with_pip=True)
+        self.bin = folder / "bin"
+        self.variables = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        # Python itself may be found beside Rust; the environment has its own link to it.
+        self.variables |= {"PATH": f"{self.bin}:/usr/bin:/bin", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+    @property
+    def command(self) -> str:
+        """The installed `foreseal`."""
+        return str(self.bin / "foreseal")
+
+    def install(self, *what: str | Path) -> None:
+        """Install wheels or names; nothing is built."""
+        self.run(
+            [str(self.bin / "python"), "-m", "pip", "install", "--quiet", "--only-binary", ":all:", *map(str, what)]
+        )
+
+    def python(self, code: str, *options: str) -> str:
+        """What `code` prints there."""
+        return self.run([str(self.bin / "python"), *options, "-c", code])
+
+    def run(self, command: Sequence[str]) -> str:
+        """The standard output of a command that must exit with 0."""
+        done = subprocess.run(command, env=self.variables, capture_output=True, text=True, cwd=self.bin.parent)
+        assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def has(self, program: str) -> bool:
+        """Whether a program of this name is on its PATH."""
+        folders = self.variables["PATH"].split(":")
+        return any((Path(folder) / program).exists() for folder in folders)
