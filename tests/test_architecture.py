@@ -36,8 +36,9 @@ PYTHON = {
     "rpc": 1,
     "testing": 1,
     "server": 2,
-    "cli": 3,
-    "__main__": 4,
+    "supervisor": 3,
+    "cli": 4,
+    "__main__": 5,
 }
 
 LONGEST_FILE = 600

@@ -17,6 +17,10 @@ class RpcError(Exception):
         return f"{self.message} ({self.code})"
 
 
+# Kinds of `NodeError` that another command line would have avoided.
+_WRONG_USE = frozenset({"in-use", "settings", "genesis", "store"})
+
+
 class NodeError(Exception):
     """A node cannot be opened, or a command on its data directory failed.
 
@@ -27,6 +31,11 @@ class NodeError(Exception):
         super().__init__(kind, message)
         self.kind = kind
         self.message = message
+
+    @property
+    def wrong_use(self) -> bool:
+        """Whether another command line would have avoided it: to try again does not help."""
+        return self.kind in _WRONG_USE
 
     def __str__(self) -> str:
         return self.message

@@ -22,8 +22,6 @@ _COMMANDS = {
     "statetest": "conformance:statetest_command",
     "blocktest": "conformance:blocktest_command",
 }
-# Kinds of `NodeError` that another command line would have avoided.
-_WRONG_USE_KINDS = {"in-use", "settings", "genesis", "store"}
 
 
 class _Commands(click.Group):
@@ -62,7 +60,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         return _end(error.exit_code, error.format_message())
     except NodeError as error:
-        return _end(WRONG_USE if error.kind in _WRONG_USE_KINDS else FAILED, error.message)
+        return _end(WRONG_USE if error.wrong_use else FAILED, error.message)
     except OSError as error:
         return _end(FAILED, str(error))
     except (KeyboardInterrupt, click.Abort):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from foreseal.errors import NodeError
@@ -40,8 +40,16 @@ class App:
     listener, if there is to be one, is the application's own, whichever server is in front.
     """
 
-    def __init__(self, settings: Settings | None = None, make_node: Callable[[bytes], Any] | None = None) -> None:
-        """`make_node` opens the node from settings as JSON; tests put a double of `_core.Node` in its place."""
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        make_node: Callable[[bytes], Any] | None = None,
+        role: Mapping[str, str] | None = None,
+    ) -> None:
+        """`make_node` opens the node from settings as JSON; tests put a double of `_core.Node` in its place.
+
+        `role` is what the core is told beside the settings: which part of a node of several processes it is.
+        """
         self.registry = Registry()
         self.admin_url: str | None = None
         """Where administrators call, while it runs; None without an admin listener."""
@@ -50,6 +58,7 @@ class App:
         in front that sends in the order in which sending was begun, which the protocol does not promise."""
         self._settings = settings
         self._make_node = make_node
+        self._role = role or {}
         self._node: Any = None
         self._dispatcher: Dispatcher | None = None
         self._endpoint: Endpoint | None = None
@@ -70,7 +79,7 @@ class App:
         # Looked at before anything is opened.
         admin = free_address(*settings.admin) if settings.admin else None
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
-        node = await asyncio.to_thread(self._make_node or _node, settings.for_core())
+        node = await asyncio.to_thread(self._make_node or _node, settings.for_core(self._role))
         dispatcher = Dispatcher(node, settings.limits, self.registry, settings.forbidden)
         loop = asyncio.get_running_loop()
         dispatcher.calls.completions.attach(loop)
@@ -105,10 +114,13 @@ class App:
         self.admin_url = self._admin.url
 
     async def started(self) -> None:
-        """Wait until the journal is replayed. Raises `NodeError` with the reason if it cannot be."""
+        """Wait until the journal is replayed. Raises `NodeError` with the reason if it cannot be.
+
+        A follower waits until it has caught up with the sequencer, however long that is away.
+        """
         while self._node is not None and not self._node.ready()[0]:
             good, reason = self._node.health()
-            if not good:
+            if not good and "follow" not in self._role:
                 raise NodeError("start", reason)
             await asyncio.sleep(_LOOK)
 
@@ -120,6 +132,12 @@ class App:
         connections, self._connections = self._connections, None
         if connections is not None:
             await connections.stop(DRAIN_TIME)
+
+    async def leave(self) -> None:
+        """As `disconnect`, and from now on each response ends its connection: clients come back on others."""
+        if self._endpoint is not None:
+            self._endpoint.leave()
+        await self.disconnect()
 
     async def shutdown(self) -> None:
         """Let calls under way finish, then stop the node: it saves its pool and closes its journal."""

@@ -5,7 +5,7 @@ import asyncio
 from foreseal.server.access import Headers
 from foreseal.server.bodies import Bodies
 from foreseal.server.connections import Connections
-from foreseal.server.handler import Answer, Handler
+from foreseal.server.handler import CLOSE, Answer, Handler
 from foreseal.server.websocket import Receive, Scope, Send
 
 
@@ -17,6 +17,10 @@ class Endpoint:
         self._bodies = bodies
         self._connections = connections
 
+    def leave(self) -> None:
+        """From now on each response ends its connection."""
+        self._handler.leaving = True
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request, or one WebSocket to its end."""
         if scope["type"] == "websocket":
@@ -27,6 +31,8 @@ class Endpoint:
         if response is None:
             response = await self._call(headers, receive)
         status, lines, answer = response
+        if self._handler.leaving and CLOSE not in lines:
+            lines.append(CLOSE)
         await send({"type": "http.response.start", "status": status, "headers": lines})
         await send({"type": "http.response.body", "body": answer})
 

@@ -1,8 +1,8 @@
-"""The server of `foreseal dev` and `foreseal run`: one application in this process, until a signal ends it."""
+"""One application in this process until a signal ends it: by itself, as one of several workers, or with no endpoint."""
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import uvloop
@@ -10,6 +10,13 @@ import uvloop
 from foreseal.server.address import free_address
 from foreseal.server.app import App
 from foreseal.server.listener import AHEAD, Listener
+from foreseal.server.shared import LEAVE, SharedSocket
+
+# Seconds that the clients of a worker that leaves get to send one more request each, whose response ends their
+# connection. One that is silent for so long is closed, as any that is idle may be.
+LEAVE_TIME = 5.0
+
+Told = Callable[[], None]
 
 
 def serve(app: App, host: str, port: int, on_listening: Callable[[str], None]) -> None:
@@ -18,39 +25,115 @@ def serve(app: App, host: str, port: int, on_listening: Callable[[str], None]) -
     `on_listening` gets the URL once requests are answered. Raises `AddressError`, and what `App.startup` and
     `App.started` raise: a node whose journal cannot be replayed ends the server.
     """
+    _run(_serve(app, host, port, on_listening))
+
+
+def serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told) -> None:
+    """As `serve`, on a socket that other processes accept from as well. Stopped by SIGTERM, or by `LEAVE`: then its
+    clients are led over to the others first.
+
+    `on_ready` is called when the application has started.
+    """
+    _run(_serve_shared(app, shared, on_listening, on_ready))
+
+
+def hold(app: App, on_open: Told, on_ready: Told) -> None:
+    """Start the application, whose only endpoint is that for administrators, and stop it on SIGTERM."""
+    _run(_hold(app, on_open, on_ready))
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, host, port, on_listening))
+        runner.run(work)
 
 
 async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], None]) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = _on(signal.SIGINT, signal.SIGTERM)
     address, port = free_address(host, port)
     app.ahead = AHEAD
     await app.startup()
     try:
         if not stop.is_set():
-            await _answer(app, Listener(app, address, port), stop, on_listening)
+            listener = Listener(app, address, port)
+            try:
+                if await listener.start(stop):
+                    on_listening(listener.url)
+                await _until((stop,), app, listener.serving)
+            finally:
+                # granian would cut the WebSockets.
+                await app.disconnect()
+                await listener.stop()
     finally:
         await app.shutdown()
 
 
-async def _answer(app: App, listener: Listener, stop: asyncio.Event, on_listening: Callable[[str], None]) -> None:
-    stopping: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
+async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told) -> None:
+    stop, leave = _on(signal.SIGTERM), _on(LEAVE)
+    app.ahead = AHEAD
+    await app.startup()
     try:
-        if await listener.start(stop):
-            on_listening(listener.url)
-        assert listener.serving is not None, "it was started"
-        starting: asyncio.Future[Any] = asyncio.ensure_future(app.started())
-        await asyncio.wait({listener.serving, stopping, starting}, return_when=asyncio.FIRST_COMPLETED)
+        listener = Listener(app, *shared.address, shared)
+        try:
+            if await listener.start():
+                on_listening()
+            await _until((stop, leave), app, listener.serving, on_ready)
+        finally:
+            if leave.is_set():
+                shared.leave()
+                await app.leave()
+                await _first(stop.wait(), shared.left(LEAVE_TIME))
+            await app.disconnect()
+            await listener.stop()
+    finally:
+        await app.shutdown()
+
+
+async def _hold(app: App, on_open: Told, on_ready: Told) -> None:
+    stop = _on(signal.SIGTERM)
+    await app.startup()
+    try:
+        on_open()
+        await _until((stop,), app, None, on_ready)
+    finally:
+        await app.shutdown()
+
+
+def _on(*numbers: int) -> asyncio.Event:
+    """Set by the first of these signals."""
+    event = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in numbers:
+        loop.add_signal_handler(number, event.set)
+    return event
+
+
+async def _until(
+    stops: tuple[asyncio.Event, ...],
+    app: App,
+    serving: "asyncio.Future[None] | None",
+    on_ready: Told | None = None,
+) -> None:
+    """Wait until it is to stop, or its server ended. Raises what keeps the application from starting."""
+    stopping = [asyncio.ensure_future(stop.wait()) for stop in stops]
+    starting = asyncio.ensure_future(app.started())
+    ending: set[asyncio.Future[Any]] = {*stopping} if serving is None else {*stopping, serving}
+    try:
+        await asyncio.wait({*ending, starting}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             starting.result()
-            await asyncio.wait({listener.serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        starting.cancel()
+            if on_ready is not None:
+                on_ready()
+            await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        stopping.cancel()
-        # granian would cut the WebSockets.
-        await app.disconnect()
-        await listener.stop()
+        for future in (*stopping, starting):
+            future.cancel()
+
+
+async def _first(*works: Coroutine[Any, Any, Any]) -> None:
+    """Wait for the first of them, and give up the others."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in rest:
+        task.cancel()
+    for task in done:
+        task.result()

@@ -73,6 +73,8 @@ class Handler:
         """Answers the body of a call: status and bytes, at once or to await."""
         self.session = dispatcher.session
         """The subscriptions of a new connection."""
+        self.leaving = False
+        """Whether each response ends its connection, so that its client comes back on another one."""
         self._node = node
         self._dispatcher = dispatcher
         self._connections = connections

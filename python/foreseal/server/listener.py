@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 from typing import Any
 
+from granian import net
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
 from foreseal.server.address import reachable, url
+from foreseal.server.shared import BACKLOG, SharedSocket
 
-# Requests that wait to be accepted, and that may be in work at once.
-BACKLOG = 1024
 # Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
 # clients poll: every now and then the close would meet a request on its way, which then fails.
 IDLE_TIME = 125_000
@@ -27,31 +27,49 @@ STOP_TIME = 10.0
 _LOOK = 0.01
 
 
+class _SharingServer(Server):
+    """granian on a socket that listens already, and that other processes accept from as well."""
+
+    def __init__(self, application: Any, shared: SharedSocket, **options: Any) -> None:
+        super().__init__(application, **options)
+        self._shared = shared
+
+    def _init_shared_socket(self) -> None:
+        # What pickle hands its own workers: descriptor, whether it is a Unix socket, backlog.
+        holder: Any = vars(net)["SocketHolder"]
+        self._shd = holder(self._shared.fd, False, BACKLOG)
+
+
 class Listener:
     """Answers on one address from `start` to `stop`, on the event loop that runs."""
 
-    def __init__(self, application: Any, address: str, port: int) -> None:
-        """`address` is numeric, and `port` one that is free."""
+    def __init__(self, application: Any, address: str, port: int, shared: SharedSocket | None = None) -> None:
+        """`address` is numeric, and `port` one that is free; or both are those of a `shared` socket."""
         self.url = url(address, port)
         """Where this machine reaches it."""
-        self._where = (reachable(address), port)
-        self._server = Server(
-            application,
-            address=address,
-            port=port,
-            interface=Interfaces.ASGINL,
-            http=HTTPModes.http1,
-            http1_settings=HTTP1Settings(header_read_timeout=IDLE_TIME),
-            websockets=True,
-            backlog=BACKLOG,
-            log_level=LogLevels.error,
-        )
         self.serving: asyncio.Future[None] | None = None
         """Done when the server ended by itself, with its failure if there was one."""
+        self._where = (reachable(address), port)
+        self._shared = shared
+        options: dict[str, Any] = {
+            "address": address,
+            "port": port,
+            "interface": Interfaces.ASGINL,
+            "http": HTTPModes.http1,
+            "http1_settings": HTTP1Settings(header_read_timeout=IDLE_TIME),
+            "websockets": True,
+            "backlog": BACKLOG,
+            "log_level": LogLevels.error,
+        }
+        self._server = _SharingServer(application, shared, **options) if shared else Server(application, **options)
 
     async def start(self, stop: asyncio.Event | None = None) -> bool:
         """Wait until the port takes connections; False if the server ends, or `stop` is set, before."""
         self.serving = asyncio.ensure_future(self._server.serve())
+        if self._shared is not None:
+            # It listens already: connections wait in it until this process accepts them, or another one.
+            await asyncio.sleep(0)
+            return not self.serving.done()
         while not self.serving.done() and not (stop is not None and stop.is_set()):
             with contextlib.suppress(OSError):
                 _, writer = await asyncio.open_connection(*self._where)

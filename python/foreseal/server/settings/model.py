@@ -1,5 +1,6 @@
 """What a server is told, typed and checked."""
 
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ class Listen:
     host: str = "127.0.0.1"
     port: int = 8545
     """0: any free one."""
+    workers: int = 1
+    """Processes that answer there; more than one are followers of another one, the sequencer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +152,11 @@ class Settings:
         own = frozenset({self.admin[0].lower()} if self.admin else ())
         return Hosts(self.hosts | own, any_by_default=False)
 
-    def for_core(self) -> bytes:
-        """The part that the core needs, JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored."""
+    def for_core(self, role: Mapping[str, str] | None = None) -> bytes:
+        """The part that the core needs, JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.
+
+        `role` goes in as it is: which part of a node of several processes this one is.
+        """
         chain: dict[str, Any] = {"kind": "stored"}
         if self.genesis is not None:
             chain = {"kind": "file", "path": str(self.genesis)}
@@ -180,6 +186,7 @@ class Settings:
                 "queue": self.limits.calls,
                 "store": asdict(self.store),
                 "limits": asdict(self.core_limits),
+                **(role or {}),
             }
         )
 

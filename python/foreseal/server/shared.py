@@ -1,0 +1,73 @@
+"""The listening socket that the workers of a node share, as one of them has it."""
+
+import asyncio
+import os
+import signal
+import socket
+import tempfile
+import time
+from pathlib import Path
+
+# Connections that wait to be accepted, and that one process may have open.
+BACKLOG = 1024
+LEAVE = signal.SIGUSR1
+"""Tells a worker to end because another one has taken its place."""
+# Seconds between two looks whether all clients have left.
+_LOOK = 0.05
+
+
+class SharedSocket:
+    """A descriptor of a socket that listens; other processes have their own of the same socket."""
+
+    def __init__(self, fd: int) -> None:
+        """`fd` is inherited, and closed by the server that accepts from it."""
+        self.fd = fd
+        with socket.socket(fileno=os.dup(fd)) as listening:
+            self._name = listening.getsockname()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        return self._name[0], self._name[1]
+
+    def leave(self) -> None:
+        """Accept no more in this process; the other ones go on.
+
+        The server in front can only end as a whole, its idle connections at once. So the descriptor that it accepts
+        from is replaced, under its feet, by a socket that nobody can reach. Connections that wait to be accepted are
+        the other processes'.
+        """
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+            silent.bind(str(Path(folder) / "s"))
+            silent.listen(1)
+            silent.setblocking(False)
+            os.dup2(silent.fileno(), self.fd, inheritable=False)
+
+    def connections(self) -> int:
+        """Connections of clients that this process has open."""
+        return sum(self._is_connection(int(name)) for name in os.listdir("/proc/self/fd"))
+
+    async def left(self, seconds: float) -> bool:
+        """Wait until no client is connected any more; False if there still is one after that time."""
+        end = time.monotonic() + seconds
+        while self.connections():
+            if time.monotonic() >= end:
+                return False
+            await asyncio.sleep(_LOOK)
+        return True
+
+    def _is_connection(self, fd: int) -> bool:
+        try:
+            line = socket.socket(fileno=fd)
+        except OSError:
+            # No socket, or closed meanwhile.
+            return False
+        try:
+            if line.family not in (socket.AF_INET, socket.AF_INET6) or line.getsockname()[1] != self._name[1]:
+                return False
+            line.getpeername()
+        except OSError:
+            return False
+        finally:
+            line.detach()
+        return True

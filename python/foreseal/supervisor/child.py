@@ -1,0 +1,101 @@
+"""A process of the node, as the supervisor has it."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import IO, cast
+
+import orjson
+
+from foreseal.errors import NodeError
+from foreseal.supervisor.handover import Handover
+
+_MOST = 65536
+
+
+class Child:
+    """A process that was started, from its first to its last moment. Used from the event loop's thread only."""
+
+    def __init__(self, name: str, command: Sequence[str], handover: Handover) -> None:
+        """Start `command` with `name` as its argument, and hand it what it has to know. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        self.name = name
+        self.opened: asyncio.Future[str | None] = loop.create_future()
+        """Done when it answers, with the URL for administrators if it has one."""
+        self.ready: asyncio.Future[None] = loop.create_future()
+        """Done when it can be relied on."""
+        self.ended: asyncio.Future[int] = loop.create_future()
+        """Done when it is gone, with its exit code or minus the signal that killed it."""
+        self.failure: NodeError | None = None
+        """Why it could not be started, if it said so."""
+        self._ready_at: float | None = None
+        self._told = b""
+        report, other = os.pipe()
+        given = [other] if handover.socket is None else [other, handover.socket]
+        try:
+            # The command is this interpreter with this package.
+            self._process = subprocess.Popen([*command, name], stdin=subprocess.PIPE, pass_fds=given)  # noqa: S603
+        except OSError:
+            os.close(report)
+            raise
+        finally:
+            os.close(other)
+        os.set_blocking(report, False)
+        self._report = report
+        self._pidfd = os.pidfd_open(self._process.pid)
+        loop.add_reader(report, self._hear)
+        loop.add_reader(self._pidfd, self._end)
+        with contextlib.suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as told:
+            told.write(replace(handover, report=other).encode())
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def worked(self) -> float:
+        """Seconds since it was ready, 0 if it never was."""
+        return 0.0 if self._ready_at is None else monotonic() - self._ready_at
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, if it is still there."""
+        if not self.ended.done():
+            self._process.send_signal(number)
+
+    def _hear(self) -> None:
+        try:
+            data = os.read(self._report, _MOST)
+        except BlockingIOError:
+            return
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._report)
+            return
+        *lines, self._told = (self._told + data).split(b"\n")
+        for line in lines:
+            self._take(orjson.loads(line))
+
+    def _take(self, said: dict[str, object]) -> None:
+        match said:
+            case {"opened": str() | None as url}:
+                self.opened.set_result(url)
+            case {"ready": True}:
+                self._ready_at = monotonic()
+                self.ready.set_result(None)
+            case {"failed": [str(kind), str(message)]}:
+                self.failure = NodeError(kind, message)
+
+    def _end(self) -> None:
+        loop = asyncio.get_running_loop()
+        # What it said last.
+        self._hear()
+        loop.remove_reader(self._report)
+        loop.remove_reader(self._pidfd)
+        os.close(self._report)
+        os.close(self._pidfd)
+        self.ended.set_result(self._process.wait())

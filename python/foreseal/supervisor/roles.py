@@ -1,0 +1,30 @@
+"""What a process does that the supervisor started: it is the sequencer, or a worker."""
+
+from collections.abc import Callable
+from typing import Any
+
+from foreseal.errors import NodeError
+from foreseal.server import App, interpreter
+from foreseal.server.front import hold, serve_shared
+from foreseal.server.shared import SharedSocket
+from foreseal.supervisor.endings import FAILED, WRONG_USE
+from foreseal.supervisor.handover import Handover, Report
+
+
+def fill(handover: Handover, make_node: Callable[[bytes], Any] | None) -> int:
+    """Be what the supervisor wants until it is told to stop; the exit code."""
+    interpreter.set_up()
+    report = Report(handover.report)
+    app = App(handover.settings, make_node, handover.role)
+    try:
+        if handover.socket is None:
+            hold(app, lambda: report.opened(app.admin_url), report.ready)
+        else:
+            serve_shared(app, SharedSocket(handover.socket), lambda: report.opened(None), report.ready)
+    except NodeError as error:
+        report.failed(error)
+        return WRONG_USE if error.wrong_use else FAILED
+    except OSError as error:
+        report.failed(NodeError("system", str(error)))
+        return FAILED
+    return 0

@@ -1,0 +1,164 @@
+"""Starts the sequencer and its workers, keeps them running, and ends them in order."""
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from foreseal.server.address import url
+from foreseal.server.settings import Settings
+from foreseal.supervisor.child import Child
+from foreseal.supervisor.endings import FAILED, named
+from foreseal.supervisor.handover import Handover
+from foreseal.supervisor.places import feed_path, listen
+from foreseal.supervisor.post import Post
+
+log = logging.getLogger(__name__)
+
+# Not the folder that it happens to be started in: it may have a click.py.
+COMMAND = (sys.executable, "-P", "-m", "foreseal.supervisor.process")
+# Seconds that a worker has for calls and connections under way when all stop. The sequencer is given the time that it
+# takes: what it does then is to keep what it has.
+WORKER_STOP_TIME = 60.0
+
+
+def supervise(
+    settings: Settings,
+    on_listening: Callable[[str], None],
+    on_admin: Callable[[str], None],
+    command: Sequence[str] = COMMAND,
+) -> int:
+    """Run a sequencer and its workers until SIGINT or SIGTERM; the exit code.
+
+    A second one of these signals kills all at once: KeyboardInterrupt. SIGHUP replaces the workers one by one.
+    `on_listening` gets the URL once a worker answers, `on_admin` that of administrators, if there is to be one. Raises
+    `AddressError`, `SettingsError`, OSError, and `NodeError` for what no other try would change. This process starts no
+    thread.
+    """
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(listen(settings.listen.host, settings.listen.port))
+        feed = feed_path(settings.datadir, os.environ, stack)
+
+        async def run() -> int:
+            supervisor = Supervisor(settings, listening, str(feed), command)
+            return await supervisor.run(on_listening, on_admin)
+
+        return asyncio.run(run())
+
+
+class Supervisor:
+    """The processes of one node. Used from the event loop's thread only."""
+
+    def __init__(self, settings: Settings, listening: socket.socket, feed: str, command: Sequence[str]) -> None:
+        self._settings = settings
+        self._listening = listening
+        self._feed = feed
+        self._command = command
+        self._sequencer = Post("sequencer", self._start_sequencer)
+        self._workers = [Post(f"worker-{number + 1}", self._start_worker) for number in range(settings.listen.workers)]
+        self._keeping: set[asyncio.Task[None]] = set()
+        # Done, with the reason, when a post cannot be filled.
+        self._vacant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self, on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> int:
+        """See `supervise`."""
+        told = _Told()
+        work = asyncio.ensure_future(self._work(told, on_listening, on_admin))
+        try:
+            stopping = asyncio.ensure_future(told.stop.wait())
+            ends: set[asyncio.Future[Any]] = {stopping, work, self._vacant}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            work.cancel()
+            told.stop.clear()
+            code = await self._stop(told)
+            if self._vacant.done():
+                self._vacant.result()
+            elif not stopping.done():
+                work.result()
+            return code
+        finally:
+            for post in (self._sequencer, *self._workers):
+                post.kill()
+
+    async def _work(self, told: "_Told", on_listening: Callable[[str], None], on_admin: Callable[[str], None]) -> None:
+        self._keep(self._sequencer)
+        # Now it has the data directory for itself, and workers find a store in it.
+        admin = await self._sequencer.opened
+        if admin is not None:
+            on_admin(admin)
+        for worker in self._workers:
+            self._keep(worker)
+        await asyncio.wait([worker.opened for worker in self._workers], return_when=asyncio.FIRST_COMPLETED)
+        on_listening(url(*self._listening.getsockname()[:2]))
+        await self._replace_when(told.replace)
+
+    async def _replace_when(self, asked: asyncio.Event) -> None:
+        while True:
+            await asked.wait()
+            asked.clear()
+            log.info("the workers are replaced one by one")
+            for worker in self._workers:
+                await worker.replace()
+            log.info("the workers were replaced")
+
+    async def _stop(self, told: "_Told") -> int:
+        """Stop all in order, or at once when told a second time; the exit code."""
+        for kept in self._keeping:
+            kept.cancel()
+        again = asyncio.ensure_future(told.stop.wait())
+        stopping = asyncio.ensure_future(self._stop_in_order())
+        await asyncio.wait({again, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        again.cancel()
+        if not stopping.done():
+            stopping.cancel()
+            raise KeyboardInterrupt
+        return stopping.result()
+
+    async def _stop_in_order(self) -> int:
+        """Workers first: they need the sequencer for what they have taken."""
+        await asyncio.gather(*(worker.stop(WORKER_STOP_TIME) for worker in self._workers))
+        code = await self._sequencer.stop(None)
+        if code:
+            log.error("the sequencer did not stop in order", extra={"ended": named(code)})
+        return FAILED if code else 0
+
+    def _keep(self, post: Post) -> None:
+        task = asyncio.ensure_future(post.keep())
+        self._keeping.add(task)
+        task.add_done_callback(self._kept)
+
+    def _kept(self, task: "asyncio.Task[None]") -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not self._vacant.done():
+            self._vacant.set_exception(error)
+
+    def _start_sequencer(self, name: str) -> Child:
+        return Child(name, self._command, self._handover({"feed": self._feed}, None))
+
+    def _start_worker(self, name: str) -> Child:
+        role = {"follow": self._feed, "name": name}
+        return Child(name, self._command, self._handover(role, self._listening.fileno()))
+
+    def _handover(self, role: dict[str, str], socket_: int | None) -> Handover:
+        settings = self._settings
+        if socket_ is not None:
+            settings = dataclasses.replace(settings, admin=None)
+        return Handover(os.getpid(), -1, settings, role, socket_)
+
+
+class _Told:
+    """What signals said to this process."""
+
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self.replace = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self.replace.set)

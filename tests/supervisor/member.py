@@ -1,0 +1,77 @@
+"""A process of a node whose core is a double: what `foreseal.supervisor.process` is, without a chain.
+
+What happens is written to `log` in the data directory, a line each. Files in it change what a process does:
+`refuse-sequencer` and `refuse-worker` hold a kind and a message with which it refuses to start, and `replaying` keeps
+the sequencer from being ready for as long as it is there.
+"""
+
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+from foreseal.errors import NodeError, RpcError
+from foreseal.supervisor.process import main
+
+from fake_core import FakeNode
+
+# Seconds that a slow call takes.
+SLOW = 0.3
+
+
+class Member(FakeNode):
+    """A sequencer that listens on the feed's socket, or a worker that is ready while it can connect there."""
+
+    def __init__(self, settings: bytes) -> None:
+        super().__init__(settings)
+        self._folder = Path(self.settings["datadir"])
+        self._feed: str | None = self.settings.get("feed")
+        self._follow: str | None = self.settings.get("follow")
+        self._kind = "sequencer" if self._feed else "worker"
+        self._listening: socket.socket | None = None
+        self.hold = True
+        refusal = self._folder / f"refuse-{self._kind}"
+        if refusal.exists():
+            kind, _, message = refusal.read_text().partition(" ")
+            raise NodeError(kind, message)
+
+    def start(self) -> None:
+        if self._feed:
+            Path(self._feed).unlink(missing_ok=True)
+            self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._listening.bind(self._feed)
+            self._listening.listen()
+        self._say("start")
+
+    def stop(self) -> None:
+        self._say("stop")
+
+    def ready(self) -> tuple[bool, str]:
+        if self._follow is None:
+            return (False, "replaying") if (self._folder / "replaying").exists() else (True, "")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            found = line.connect_ex(self._follow) == 0
+        return (True, "") if found else (False, "the sequencer is not reachable")
+
+    def health(self) -> tuple[bool, str]:
+        return self.ready() if self._follow else (True, "")
+
+    def answer(self, method: str, params: bytes, ticket: int, block: int) -> bytes | None:
+        if method == "pid":
+            return b"%d" % os.getpid()
+        if method == "sends" and not self.ready()[0]:
+            raise RpcError(-32002, "the sequencer is not reachable: nothing is taken in until it is back", None)
+        result = super().answer(method, params, ticket, block)
+        if result is None:
+            threading.Timer(SLOW, self.release, (1,)).start()
+        return result
+
+    def _say(self, what: str) -> None:
+        name: Any = self.settings.get("name", self._kind)
+        with (self._folder / "log").open("a") as log:
+            log.write(f"{name} {os.getpid()} {what}\n")
+
+
+if __name__ == "__main__":
+    main(Member)

@@ -1,0 +1,155 @@
+"""A supervisor and its processes, as a test has them."""
+
+import contextlib
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from live.blocks import wait_for
+
+HERE = Path(__file__).parent
+SECONDS = 30
+JSON = {"content-type": "application/json"}
+
+
+class Group:
+    """A running supervisor."""
+
+    def __init__(self, datadir: Path, workers: int = 2) -> None:
+        datadir.mkdir(exist_ok=True)
+        self.datadir = datadir
+        self.workers = workers
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "supervised.py"), str(datadir), str(workers)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": str(HERE.parent)},
+            text=True,
+            start_new_session=True,
+        )
+        self.logged = ""
+        self.port = 0
+        self._clients: list[Client] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def listen(self) -> int:
+        """Wait until it answers; its port."""
+        assert self.process.stdout is not None
+        return int(self.process.stdout.readline().rpartition(":")[2])
+
+    def client(self) -> "Client":
+        """One kept connection, closed at the end."""
+        client = Client(self.port)
+        self._clients.append(client)
+        return client
+
+    def client_of_each(self) -> "dict[int, Client]":
+        """A connection to each worker, by the worker's process id."""
+        found: dict[int, Client] = {}
+
+        def look() -> bool:
+            client = self.client()
+            found.setdefault(client("pid"), client)
+            return len(found) == self.workers
+
+        wait_for(look, SECONDS, "answer of each worker")
+        return found
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send it a signal; its exit code."""
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Its exit code; all that it wrote is in `logged` then."""
+        code = self.process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        return code
+
+    def log(self) -> list[tuple[str, int, str]]:
+        """What happened: name of the process, its id, and what it did."""
+        path = self.datadir / "log"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [(name, int(pid), what) for name, pid, what in map(str.split, lines)]
+
+    def pids(self, name: str) -> list[int]:
+        """Ids of the processes that started under a name, in order."""
+        return [pid for who, pid, what in self.log() if (who, what) == (name, "start")]
+
+    def wait_for_log(self, text: str, times: int = 1) -> None:
+        """Wait until the supervisor or one of its processes logged a text so often."""
+        wait_for(lambda: self.logged.count(text) >= times, SECONDS, text, lambda: self.logged)
+
+    def children(self) -> list[int]:
+        """Processes of its group that run, but for itself."""
+        return [pid for pid in group_of(self.process.pid) if pid != self.process.pid]
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.logged += line
+
+    def kill(self) -> None:
+        """End all of it."""
+        for client in self._clients:
+            client.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
+
+
+@contextlib.contextmanager
+def running(datadir: Path, workers: int = 2) -> Iterator[Group]:
+    """A supervisor whose workers are all ready; nothing of it is left afterwards."""
+    group = Group(datadir, workers)
+    try:
+        group.port = group.listen()
+        group.wait_for_log("a process is ready", workers + 1)
+        yield group
+    finally:
+        group.kill()
+
+
+def group_of(group: int) -> list[int]:
+    """Processes of this group that run, in the order of their ids."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name before may contain anything; after it come state, parent and group.
+            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(its_group) == group and state != "Z":
+            found.append(int(stat.parent.name))
+    return sorted(found)
+
+
+class Client:
+    """One kept connection."""
+
+    def __init__(self, port: int) -> None:
+        self._line = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+
+    def __call__(self, method: str, *params: Any) -> Any:
+        """The result of a call, or its error object."""
+        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        self._line.request("POST", "/", body, JSON)
+        response = self._line.getresponse()
+        answer = orjson.loads(response.read())
+        return answer.get("result", answer.get("error"))
+
+    def close(self) -> None:
+        self._line.close()

@@ -1,0 +1,34 @@
+"""Runs a supervisor whose processes have doubles of the core: `python supervised.py DATADIR WORKERS`."""
+
+import logging
+import sys
+from pathlib import Path
+
+from foreseal.errors import NodeError
+from foreseal.server.settings import Listen, Settings
+from foreseal.supervisor.supervisor import supervise
+
+HERE = Path(__file__).parent
+COMMAND = (sys.executable, str(HERE / "member.py"))
+
+
+def main() -> int:
+    """As `foreseal run --workers` does it."""
+    logging.basicConfig(level=logging.INFO)
+    folder, workers = Path(sys.argv[1]), int(sys.argv[2])
+    try:
+        return supervise(
+            Settings(folder, listen=Listen(port=0, workers=workers)),
+            lambda url: print(url, flush=True),
+            lambda url: print(f"administrators: {url}", flush=True),
+            COMMAND,
+        )
+    except NodeError as error:
+        print(f"foreseal: {error}", file=sys.stderr)
+        return 2 if error.wrong_use else 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

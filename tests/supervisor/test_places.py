@@ -1,0 +1,76 @@
+"""Where the processes of a node meet."""
+
+import contextlib
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from foreseal.server.address import AddressError
+from foreseal.server.settings import SettingsError
+from foreseal.supervisor.places import LONGEST_PATH, feed_path, listen
+
+
+def private(folder: Path) -> bool:
+    return stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def usable(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.bind(str(path))
+    return path.is_socket()
+
+
+def test_the_feed_is_in_a_private_folder_of_the_data_directory(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        path = feed_path(tmp_path / "data", {}, stack)
+        assert path.parent == tmp_path / "data" / "feed"
+        assert private(path.parent)
+        assert usable(path)
+    assert path.exists()
+
+
+def test_a_folder_that_others_could_enter_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "feed").mkdir(mode=0o755)
+    with contextlib.ExitStack() as stack:
+        assert private(feed_path(tmp_path, {}, stack).parent)
+
+
+@pytest.mark.parametrize("length", [LONGEST_PATH, LONGEST_PATH + 1])
+def test_a_path_that_no_socket_takes_is_elsewhere(tmp_path: Path, length: int) -> None:
+    runtime = tmp_path / "r"
+    runtime.mkdir()
+    base = os.path.join(tmp_path, "")
+    datadir = Path(base + "d" * (length - len(base) - len("/feed/feed.sock")))
+    with contextlib.ExitStack() as stack:
+        path = feed_path(datadir, {"XDG_RUNTIME_DIR": str(runtime)}, stack)
+        assert (runtime in path.parents) == (length > LONGEST_PATH)
+        assert private(path.parent)
+        assert usable(path)
+    assert path.exists() == (length == LONGEST_PATH)
+
+
+def test_no_place_at_all_is_a_clear_error(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * LONGEST_PATH)
+    deep.mkdir()
+    with contextlib.ExitStack() as stack, pytest.raises(SettingsError, match="short enough"):
+        feed_path(deep, {"XDG_RUNTIME_DIR": str(deep)}, stack)
+    assert not any(deep.iterdir())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
+def test_a_free_port_is_found(host: str) -> None:
+    with listen(host, 0) as listening, socket.create_connection(("127.0.0.1", listening.getsockname()[1])) as line:
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            assert line.getpeername() == accepted.getsockname()
+
+
+def test_a_taken_port_is_a_clear_error() -> None:
+    with listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(AddressError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+            listen("127.0.0.1", port)

@@ -1,0 +1,203 @@
+"""The life of the processes of a node, with doubles of the core: start, stop, signals, deaths."""
+
+import http.client
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from live.blocks import wait_for
+from supervisor.keepers import Keepers
+from supervisor.processes import SECONDS, Group, running
+
+# What a connection says when nobody is at its other end.
+GONE = (ConnectionError, http.client.HTTPException)
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    """One with two workers."""
+    with running(tmp_path) as group:
+        yield group
+
+
+def test_the_sequencer_is_there_before_the_workers_and_ends_after_them(group: Group) -> None:
+    assert group.end() == 0
+    names = [(name, what) for name, _, what in group.log()]
+    assert names[0] == ("sequencer", "start")
+    assert names[-1] == ("sequencer", "stop")
+    assert sorted(names[1:3]) == [("worker-1", "start"), ("worker-2", "start")]
+    assert sorted(names[3:5]) == [("worker-1", "stop"), ("worker-2", "stop")]
+    assert not group.children()
+    assert "ERROR" not in group.logged
+
+
+def test_the_supervisor_has_one_thread_and_no_core(group: Group) -> None:
+    process = Path("/proc") / str(group.process.pid)
+    assert len(list((process / "task").iterdir())) == 1
+    assert "foreseal/_core" not in (process / "maps").read_text()
+    assert len(group.children()) == 3
+
+
+def test_both_workers_answer(group: Group) -> None:
+    assert set(group.client_of_each()) == {*group.pids("worker-1"), *group.pids("worker-2")}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_answers_what_is_under_way(group: Group, number: int) -> None:
+    keepers = Keepers(group.port, 8)
+    wait_for(lambda: sum(keepers.answers.values()) > 50, SECONDS, "load")
+    keepers.finish()
+    assert group.end(number) == 0
+    keepers.join()
+    assert not keepers.lost
+
+
+def test_a_signal_of_the_terminal_reaches_all_and_stops_in_order(group: Group) -> None:
+    os.killpg(group.process.pid, signal.SIGINT)
+    assert group.wait() == 0
+    assert [what for _, _, what in group.log()].count("stop") == 3
+
+
+def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+    with running(tmp_path) as group:
+        os.kill(group.pids("sequencer")[0], signal.SIGSTOP)
+        group.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: [what for _, _, what in group.log()].count("stop") == 2, SECONDS, "end of the workers")
+        assert group.end() == 130
+        assert not group.children()
+
+
+def test_nothing_outlives_the_supervisor(group: Group) -> None:
+    assert len(group.children()) == 3
+    group.process.kill()
+    wait_for(lambda: not group.children(), SECONDS, "end of the others")
+    assert [what for _, _, what in group.log()].count("stop") == 0
+
+
+def test_a_worker_that_dies_breaks_its_own_connections_alone(group: Group) -> None:
+    clients = group.client_of_each()
+    dead, alive = clients
+    os.kill(dead, signal.SIGKILL)
+    assert clients[alive]("pid") == alive
+    with pytest.raises(GONE):
+        clients[dead]("pid")
+    group.wait_for_log("a process is ready", 4)
+    assert "a process died: it is started again" in group.logged
+    assert len(group.log()) == 4
+    assert group.end() == 0
+
+
+def test_the_sequencer_comes_back_under_workers_that_go_on(group: Group) -> None:
+    client = group.client()
+    worker = client("pid")
+    before = group.pids("sequencer")
+    assert client("sends")["code"] == -32601
+    (group.datadir / "replaying").touch()
+    os.kill(before[0], signal.SIGSTOP)
+    os.kill(before[0], signal.SIGKILL)
+    wait_for(lambda: len(group.pids("sequencer")) == 2, SECONDS, "a new sequencer")
+    assert client("pid") == worker
+    (group.datadir / "replaying").unlink()
+    group.wait_for_log("a process is ready", 4)
+    assert client("sends")["code"] == -32601
+    assert [len(group.pids(name)) for name in ("worker-1", "worker-2")] == [1, 1]
+    assert group.end() == 0
+
+
+def test_submissions_fail_clearly_while_the_sequencer_is_away(group: Group) -> None:
+    client = group.client()
+    (group.datadir / "refuse-sequencer").write_text("disk it is full")
+    os.kill(group.pids("sequencer")[0], signal.SIGKILL)
+    group.wait_for_log("a process died", 2)
+    assert client("sends")["code"] == -32002
+    assert client("pid")
+    (group.datadir / "refuse-sequencer").unlink()
+    group.wait_for_log("a process is ready", 4)
+    assert client("sends")["code"] == -32601
+    assert group.end() == 0
+
+
+@pytest.mark.parametrize(("kind", "code"), [("in-use", 2), ("genesis", 2), ("settings", 2), ("journal", 1)])
+def test_a_sequencer_that_cannot_start_ends_all_with_its_line(tmp_path: Path, kind: str, code: int) -> None:
+    (tmp_path / "refuse-sequencer").write_text(f"{kind} this cannot be")
+    group = Group(tmp_path)
+    try:
+        assert group.wait() == code
+        assert group.logged == "foreseal: this cannot be\n"
+        assert group.log() == []
+        assert not group.children()
+    finally:
+        group.kill()
+
+
+def test_a_sequencer_that_may_not_come_back_ends_all_in_order(group: Group) -> None:
+    (group.datadir / "refuse-sequencer").write_text("in-use somebody has it")
+    os.kill(group.pids("sequencer")[0], signal.SIGKILL)
+    assert group.wait() == 2
+    assert group.logged.endswith("foreseal: somebody has it\n")
+    assert [(name, what) for name, _, what in group.log()].count(("worker-1", "stop")) == 1
+    assert not group.children()
+
+
+def test_a_worker_that_dies_at_once_is_started_less_and_less_often(group: Group) -> None:
+    (group.datadir / "refuse-worker").write_text("disk it cannot be read")
+    os.kill(group.pids("worker-1")[0], signal.SIGKILL)
+    group.wait_for_log("a process died", 4)
+    (group.datadir / "refuse-worker").unlink()
+    group.wait_for_log("a process is ready", 4)
+    assert group.end() == 0
+
+
+def test_workers_are_replaced_without_the_loss_of_a_request(group: Group) -> None:
+    before = {name: group.pids(name) for name in ("worker-1", "worker-2")}
+    keepers = Keepers(group.port, 12)
+    wait_for(lambda: sum(keepers.answers.values()) > 50, SECONDS, "load")
+    for turn in (1, 2):
+        group.process.send_signal(signal.SIGHUP)
+        group.wait_for_log("the workers were replaced", turn)
+    keepers.join()
+    assert not keepers.lost
+    assert keepers.told >= 12
+    for name, pids in before.items():
+        now = group.pids(name)
+        assert now[:1] == pids
+        assert len(now) == 3
+    assert len(group.children()) == 3
+    assert len(group.pids("sequencer")) == 1
+    print(
+        f"\n{sum(keepers.answers.values())} requests over two replacements, {keepers.told} connections led over, 0 lost"
+    )
+    assert group.end() == 0
+
+
+def test_an_idle_connection_does_not_hold_up_a_replacement_for_ever(group: Group) -> None:
+    clients = group.client_of_each()
+    started = time.monotonic()
+    group.process.send_signal(signal.SIGHUP)
+    group.wait_for_log("the workers were replaced")
+    assert time.monotonic() - started < SECONDS
+    for client in clients.values():
+        with pytest.raises(GONE):
+            client("pid")
+    assert group.end() == 0
+
+
+def test_a_worker_stays_where_the_next_one_does_not_start(group: Group) -> None:
+    (group.datadir / "refuse-worker").write_text("settings the file is wrong by now")
+    group.process.send_signal(signal.SIGHUP)
+    group.wait_for_log("a process stays", 2)
+    group.wait_for_log("the workers were replaced")
+    assert [len(group.pids(name)) for name in ("worker-1", "worker-2")] == [1, 1]
+    assert group.client()("pid")
+    assert group.end() == 0
+
+
+def test_a_replacement_is_no_business_of_a_hangup_that_reaches_the_whole_group(group: Group) -> None:
+    os.killpg(group.process.pid, signal.SIGHUP)
+    group.wait_for_log("the workers were replaced")
+    assert [len(group.pids(name)) for name in ("sequencer", "worker-1", "worker-2")] == [1, 2, 2]
+    assert group.end() == 0
