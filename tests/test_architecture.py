@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Crates by layer; one may depend on lower layers only.
 CRATES = {
+    "buckets": 0,
     "types": 0,
     "trie": 1,
     "state": 2,

@@ -221,3 +221,26 @@ def test_another_genesis_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NodeError, match="another genesis") as error:
         Node(settings(tmp_path, chain=DEV_CHAIN | {"chain_id": 5}))
     assert error.value.kind == "genesis"
+
+
+def test_a_tier_has_limits_of_its_own_and_shares_the_rest(tmp_path: Path) -> None:
+    node = Node(settings(tmp_path))
+    node.start()
+    wait_until(lambda: node.ready()[0])
+    tier = node.for_tier(b'{"call_gas": 30000, "filters": 1}')
+    place = "0x" + "ab" * 20
+    gas_left = orjson.dumps([{"to": place, "gas": "0x100000"}, "latest", {place: {"code": "0x5a60005260206000f3"}}])
+    node.call("eth_call", gas_left, 1)
+    tier.call("eth_call", gas_left, 2)
+    found = outcomes(node, 2)
+    left, left_of_tier = (int(orjson.loads(found[ticket]), 16) for ticket in (1, 2))
+    assert left_of_tier < 30_000 < left
+    ident = tier.call("eth_newBlockFilter", b"[]", 3)
+    with pytest.raises(RpcError, match="-32005"):
+        tier.call("eth_newBlockFilter", b"[]", 4)
+    assert ident is not None
+    assert node.call("eth_newBlockFilter", b"[]", 5) is not None
+    assert node.call("eth_uninstallFilter", b"[%b]" % ident, 6) == b"true"
+    with pytest.raises(NodeError, match="unknown field `cal_gas`"):
+        node.for_tier(b'{"cal_gas": 1}')
+    node.stop()

@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value)] // pyo3 hands arguments over by value
 
 mod accounts;
+mod buckets;
 mod chain_files;
 mod codec;
 mod completions;
@@ -9,6 +10,7 @@ mod errors;
 mod input;
 mod journal;
 mod log;
+mod methods;
 mod node;
 mod preconfirmation;
 mod settings;
@@ -25,6 +27,8 @@ mod _core {
     #[pymodule_export]
     use crate::accounts::derive_accounts;
     #[pymodule_export]
+    use crate::buckets::PyBuckets;
+    #[pymodule_export]
     use crate::chain_files::{run_export, run_import};
     #[pymodule_export]
     use crate::codec::bloom::{bloom_contains, bloom_contains_batch, logs_bloom, logs_bloom_batch};
@@ -36,6 +40,8 @@ mod _core {
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
+    #[pymodule_export]
+    use crate::methods::method_names;
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
     #[pymodule_export]

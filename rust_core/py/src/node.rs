@@ -14,17 +14,15 @@ use crate::completions::{Completions, Drained, Outcome};
 use crate::errors::{CoreError, rpc_error};
 use crate::input::Input;
 use crate::log;
-use crate::settings::PySettings;
+use crate::settings::{PyLimits, PySettings};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
 use crate::workers::Workers;
 
-/// What answers calls, shared by the node, its administrators' door, and the views taken from both.
+/// What answers calls, shared by the node, the doors for tiers and administrators, and the views taken from them.
 struct Core {
-    /// The methods for everyone.
+    /// The methods for everyone, within the limits of the settings.
     api: Arc<Api>,
-    /// Those and the administrators' own.
-    admin: Arc<Api>,
     workers: Workers,
     waits: Waits,
     streams: Streams,
@@ -32,14 +30,10 @@ struct Core {
 }
 
 impl Core {
-    fn api(&self, admin: bool) -> &Arc<Api> {
-        if admin { &self.admin } else { &self.api }
-    }
-
     /// Answers at once, or hands the call to a core thread and gives `None`.
     fn call(
         &self,
-        admin: bool,
+        api: &Arc<Api>,
         view: Option<&Arc<View>>,
         method: &str,
         params: &[u8],
@@ -47,10 +41,10 @@ impl Core {
     ) -> Result<Option<Vec<u8>>, RpcError> {
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
         match row.cost {
-            Cost::Inline => self.api(admin).run(view, row, params).map(Some),
+            Cost::Inline => api.run(view, row, params).map(Some),
             Cost::Threaded => {
                 // Not the core itself: the last reference to it must not end on one of its own threads.
-                let (api, waits) = (self.api(admin).clone(), self.waits.adder());
+                let (api, waits) = (api.clone(), self.waits.adder());
                 let (view, params) = (view.cloned(), params.to_vec());
                 let work = move || match api.begin(view.as_ref(), row, &params) {
                     Ok(Reply::Ready(answer)) => Some(Ok(answer)),
@@ -83,8 +77,8 @@ fn answer(py: Python<'_>, result: Result<Option<Vec<u8>>, RpcError>) -> PyResult
 #[pyclass(name = "Node", module = "foreseal._core", frozen)]
 pub struct PyNode {
     core: Arc<Core>,
-    /// Whether administrators call here.
-    admin: bool,
+    /// The methods for those who call here.
+    api: Arc<Api>,
 }
 
 #[pymethods]
@@ -93,13 +87,23 @@ impl PyNode {
     fn new(py: Python<'_>, settings: Input<'_>) -> PyResult<Self> {
         let settings: &[u8] = &settings;
         let core = py.detach(|| open(settings))?;
-        Ok(Self { core: Arc::new(core), admin: false })
+        let api = core.api.clone();
+        Ok(Self { core: Arc::new(core), api })
     }
 
     /// The same node, which serves the methods of administrators as well: for the admin listener. Outcomes of both come
     /// back by the one `event_fd` and `drain`, so their tickets must differ.
     fn for_admin(&self) -> Self {
-        Self { core: self.core.clone(), admin: true }
+        Self { core: self.core.clone(), api: Arc::new(self.api.for_admin()) }
+    }
+
+    /// The same node within other limits, for a tier of callers: `limits` is a JSON object as in the settings, and what
+    /// it leaves out has the default of the core. As with `for_admin`, tickets of all of them must differ.
+    ///
+    /// Raises NodeError, kind "settings", if it cannot be read.
+    fn for_tier(&self, limits: Input<'_>) -> PyResult<Self> {
+        let limits = PyLimits::parse(&limits).map_err(CoreError::from)?;
+        Ok(Self { core: self.core.clone(), api: Arc::new(self.api.with_limits(limits)) })
     }
 
     /// Starts the writing thread, which replays the journal and then produces. Returns at once.
@@ -119,12 +123,12 @@ impl PyNode {
         ticket: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let view = self.core.api.node().view();
-        answer(py, self.core.call(self.admin, view.as_ref(), method, &params, ticket))
+        answer(py, self.core.call(&self.api, view.as_ref(), method, &params, ticket))
     }
 
     /// The newest view, to answer several calls from.
     fn view(&self) -> PyView {
-        PyView { core: self.core.clone(), admin: self.admin, view: self.core.api.node().view() }
+        PyView { core: self.core.clone(), api: self.api.clone(), view: self.core.api.node().view() }
     }
 
     /// A descriptor that is readable while `drain` has something; valid as long as the node.
@@ -201,7 +205,7 @@ impl PyNode {
 #[pyclass(name = "View", module = "foreseal._core", frozen)]
 pub struct PyView {
     core: Arc<Core>,
-    admin: bool,
+    api: Arc<Api>,
     /// `None` if it was taken while the node started.
     view: Option<Arc<View>>,
 }
@@ -216,7 +220,7 @@ impl PyView {
         params: Input<'_>,
         ticket: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        answer(py, self.core.call(self.admin, self.view.as_ref(), method, &params, ticket))
+        answer(py, self.core.call(&self.api, self.view.as_ref(), method, &params, ticket))
     }
 }
 
@@ -235,9 +239,8 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));
     let streams = Streams::start(subscriptions, completions.clone())?;
     let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
-    let admin = Arc::new(api.for_admin());
     let waits = Waits::start(api.clone(), completions.clone())?;
-    Ok(Core { api, admin, workers, waits, streams, completions })
+    Ok(Core { api, workers, waits, streams, completions })
 }
 
 fn random() -> B256 {

@@ -111,7 +111,7 @@ struct PyStore {
 /// Limits of single requests; see `foreseal_rpc::Limits`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PyLimits {
+pub struct PyLimits {
     logs: Option<u64>,
     /// Milliseconds.
     log_time: Option<u64>,
@@ -234,21 +234,32 @@ impl PySettings {
 
     /// Limits of single requests.
     pub fn limits(&self) -> Limits {
+        self.limits.limits()
+    }
+}
+
+impl PyLimits {
+    /// Reads the JSON object of a tier's limits.
+    pub fn parse(json: &[u8]) -> Result<Limits, SettingsError> {
+        Ok(serde_json::from_slice::<Self>(json)?.limits())
+    }
+
+    fn limits(&self) -> Limits {
         let default = Limits::default();
         Limits {
-            logs: self.limits.logs.unwrap_or(default.logs),
-            log_time: self.limits.log_time.map_or(default.log_time, Duration::from_millis),
-            filters: self.limits.filters.unwrap_or(default.filters),
-            terms: self.limits.terms.unwrap_or(default.terms),
-            flashblocks: self.limits.flashblocks.unwrap_or(default.flashblocks),
-            flashblock_bytes: self.limits.flashblock_bytes.unwrap_or(default.flashblock_bytes),
-            call_gas: self.limits.call_gas.unwrap_or(default.call_gas),
-            call_time: self.limits.call_time.map_or(default.call_time, Duration::from_millis),
-            simulate_gas: self.limits.simulate_gas.unwrap_or(default.simulate_gas),
-            trace_bytes: self.limits.trace_bytes.unwrap_or(default.trace_bytes),
-            slots: self.limits.slots.unwrap_or(default.slots),
-            pool_transactions: self.limits.pool_transactions.unwrap_or(default.pool_transactions),
-            sync_time: self.limits.sync_time.map_or(default.sync_time, Duration::from_millis),
+            logs: self.logs.unwrap_or(default.logs),
+            log_time: self.log_time.map_or(default.log_time, Duration::from_millis),
+            filters: self.filters.unwrap_or(default.filters),
+            terms: self.terms.unwrap_or(default.terms),
+            flashblocks: self.flashblocks.unwrap_or(default.flashblocks),
+            flashblock_bytes: self.flashblock_bytes.unwrap_or(default.flashblock_bytes),
+            call_gas: self.call_gas.unwrap_or(default.call_gas),
+            call_time: self.call_time.map_or(default.call_time, Duration::from_millis),
+            simulate_gas: self.simulate_gas.unwrap_or(default.simulate_gas),
+            trace_bytes: self.trace_bytes.unwrap_or(default.trace_bytes),
+            slots: self.slots.unwrap_or(default.slots),
+            pool_transactions: self.pool_transactions.unwrap_or(default.pool_transactions),
+            sync_time: self.sync_time.map_or(default.sync_time, Duration::from_millis),
         }
     }
 }

@@ -146,13 +146,20 @@ impl Api {
     /// The same methods, and those for administrators: for the admin listener.
     #[must_use]
     pub fn for_admin(&self) -> Self {
-        let Self { node, limits, filters, development, .. } = self;
+        Self { admin: true, ..self.with_limits(self.limits) }
+    }
+
+    /// The same methods within other limits: for a tier of callers. Of the filters, which all callers have together,
+    /// nobody here makes one more once there are as many as `limits` says.
+    #[must_use]
+    pub fn with_limits(&self, limits: Limits) -> Self {
+        let Self { node, filters, development, admin, .. } = self;
         Self {
             node: node.clone(),
-            limits: *limits,
+            limits,
             filters: filters.clone(),
             development: development.clone(),
-            admin: true,
+            admin: *admin,
         }
     }
 

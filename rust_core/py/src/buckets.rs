@@ -1,0 +1,73 @@
+//! Token buckets that the processes of a node share.
+
+use std::fs::File;
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, RawFd};
+
+use foreseal_buckets::{Quota, Table, TableError};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+/// Rate limits of callers: token buckets in one table, used without a lock.
+///
+/// `slots`, a multiple of 8, is how many callers have a bucket at a time. Without `fd` the table is this process'
+/// own. With it, it lies in the shared memory behind that descriptor, `64 + 8 * slots` bytes that begin with 32 random
+/// ones, and all processes that have it share its buckets; the descriptor may be closed afterwards.
+///
+/// Raises ValueError for wrong slots or memory of another size, OSError if it cannot be mapped.
+#[pyclass(name = "Buckets", module = "foreseal._core", frozen)]
+pub struct PyBuckets {
+    table: Table,
+}
+
+#[pymethods]
+impl PyBuckets {
+    #[new]
+    fn new(fd: Option<RawFd>, slots: usize) -> PyResult<Self> {
+        let table = match fd {
+            None => Table::private(slots, rand::random()),
+            Some(fd) => shared(fd, slots),
+        };
+        Ok(Self { table: table.map_err(raised)? })
+    }
+
+    /// Where the bucket of the caller with this name is.
+    fn place(&self, name: &[u8]) -> u64 {
+        self.table.place(name)
+    }
+
+    /// Takes `cost` tokens out of the bucket at `place`, which holds at most `burst` and gets one every `interval` us: 0
+    /// if they were there; else nothing is taken, and it is the us until they will be. What costs more than `burst` takes
+    /// `burst`. `now` is us of a clock that never goes back and is the same for all who share the table.
+    ///
+    /// Raises ValueError if interval or burst is 0, or an empty bucket would take more than two years to fill.
+    fn take(&self, place: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
+        Ok(self.table.take(place, now, &quota(interval, burst)?, cost))
+    }
+
+    /// As `take`, but nothing is taken.
+    fn wait(&self, place: u64, now: u64, interval: u64, burst: u64, cost: u64) -> PyResult<u64> {
+        Ok(self.table.wait(place, now, &quota(interval, burst)?, cost))
+    }
+}
+
+fn shared(fd: RawFd, slots: usize) -> Result<Table, TableError> {
+    // SAFETY: the descriptor is borrowed: it is not closed here. One that is not open makes the calls on it fail.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
+    Table::shared(&file, slots)
+}
+
+fn quota(interval: u64, burst: u64) -> PyResult<Quota> {
+    Quota::new(interval, burst).ok_or_else(|| {
+        PyValueError::new_err(format!("no bucket has {burst} tokens and one more every {interval} us"))
+    })
+}
+
+fn raised(error: TableError) -> PyErr {
+    match error {
+        TableError::Slots { .. } | TableError::Size { .. } | TableError::NoSecret => {
+            PyValueError::new_err(error.to_string())
+        }
+        TableError::Map(_) => PyOSError::new_err(error.to_string()),
+    }
+}

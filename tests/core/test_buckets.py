@@ -1,0 +1,116 @@
+"""Buckets of callers beside ones that count tokens, and from several processes at a time."""
+
+import fcntl
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreseal._core import Buckets
+
+HEAD, SLOTS = 64, 64
+
+
+class Counted:
+    """A token bucket as the books have it."""
+
+    def __init__(self, interval: int, burst: int, now: int) -> None:
+        self.interval, self.burst = interval, burst
+        self.tokens, self.last = Fraction(burst), now
+
+    def take(self, now: int, cost: int) -> Fraction:
+        """How long to wait, us; 0 if the tokens were taken."""
+        self.tokens = min(Fraction(self.burst), self.tokens + Fraction(now - self.last, self.interval))
+        self.last = now
+        missing = min(cost, self.burst) - self.tokens
+        if missing > 0:
+            return missing * self.interval
+        self.tokens = -missing
+        return Fraction(0)
+
+
+@given(
+    st.integers(1, 50_000),
+    st.integers(1, 300),
+    st.lists(st.tuples(st.integers(0, 100_000), st.sampled_from("abcdefgh"), st.integers(1, 20)), max_size=100),
+)
+def test_a_bucket_gives_what_counted_tokens_give(interval: int, burst: int, calls: list[tuple[int, str, int]]) -> None:
+    buckets, counted, now = Buckets(None, 8), dict[str, Counted](), 0
+    for passed, caller, cost in calls:
+        now += passed
+        place = buckets.place(caller.encode())
+        expected = counted.setdefault(caller, Counted(interval, burst, now)).take(now, cost)
+        assert buckets.wait(place, now, interval, burst, cost) == expected
+        assert buckets.take(place, now, interval, burst, cost) == expected
+
+
+def shared_memory(secret: bytes = b"s" * 32, slots: int = SLOTS) -> int:
+    fd = os.memfd_create("buckets")
+    os.write(fd, secret)
+    os.ftruncate(fd, HEAD + 8 * slots)
+    return fd
+
+
+TAKER = """
+import sys
+from foreseal._core import Buckets
+buckets = Buckets(int(sys.argv[1]), 64)
+sys.stdin.read(1)
+taken = 0
+for turn in range(20_000):
+    taken += buckets.take(buckets.place(b"%d" % (turn % 3)), 7, 10, 5_000, 1) == 0
+print(taken)
+"""
+
+
+def test_processes_together_get_no_more_than_the_bucket_has() -> None:
+    fd = shared_memory()
+    takers = [
+        subprocess.Popen(
+            [sys.executable, "-c", TAKER, str(fd)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[fd],
+        )
+        for _ in range(4)
+    ]
+    assert sum(int(taker.communicate("x", timeout=60)[0]) for taker in takers) == 3 * 5_000
+    buckets = Buckets(fd, SLOTS)
+    os.close(fd)
+    assert buckets.take(buckets.place(b"0"), 7, 10, 5_000, 1) == 10
+
+
+@pytest.mark.parametrize(
+    ("fd", "slots", "message"),
+    [
+        (None, 0, "a table of buckets has a multiple of 8 slots, at least 8, not 0"),
+        (None, 9, "a table of buckets has a multiple of 8 slots, at least 8, not 9"),
+        (shared_memory, 72, "the shared memory has 576 bytes, not the 640 of a table with 72 slots"),
+        (lambda: shared_memory(b""), 64, "the shared memory has no secret in its first 32 bytes"),
+    ],
+)
+def test_wrong_memory_is_refused(fd: object, slots: int, message: str) -> None:
+    given_fd = fd() if callable(fd) else None
+    with pytest.raises(ValueError, match=message):
+        Buckets(given_fd, slots)
+    if given_fd is not None:
+        fcntl.fcntl(given_fd, fcntl.F_GETFD)  # it was not closed
+        os.close(given_fd)
+
+
+def test_a_descriptor_that_is_none_is_refused() -> None:
+    fd = shared_memory()
+    os.close(fd)
+    with pytest.raises(OSError, match="cannot map the memory of the buckets"):
+        Buckets(fd, SLOTS)
+
+
+@pytest.mark.parametrize(("interval", "burst"), [(0, 1), (1, 0), (1 << 46, 2)])
+def test_a_bucket_that_cannot_be_is_refused(interval: int, burst: int) -> None:
+    with pytest.raises(ValueError, match=f"no bucket has {burst} tokens and one more every {interval} us"):
+        Buckets(None, 8).take(0, 0, interval, burst, 1)
