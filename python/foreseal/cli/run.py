@@ -6,15 +6,33 @@ from typing import Any
 import click
 
 from foreseal.cli.options import gathered, setting_options, settings_of
-from foreseal.cli.serving import serve_until_stopped
+from foreseal.server.settings import SettingsError
 
 
 @click.command("run")
 @setting_options("run")
-def run_command(config: Path | None, **options: Any) -> None:
+def run_command(config: Path | None, **options: Any) -> int:
     """Run a node on the chain in a folder, --datadir, and answer JSON-RPC at http://HOST:PORT/.
 
-    After a crash it goes on at the same block and step. SIGTERM and Ctrl-C stop it in good order.
+    After a crash it goes on at the same block and step. SIGTERM and Ctrl-C stop it in good order, and with several
+    workers SIGHUP replaces them one by one.
     """
     settings = settings_of(gathered("run", config, options))
-    serve_until_stopped(settings, lambda url: click.echo(f"foreseal: {settings.datadir} answers at {url}"))
+
+    def listening(url: str) -> None:
+        click.echo(f"foreseal: {settings.datadir} answers at {url}")
+
+    if settings.listen.workers == 1:
+        # Each loads what it uses alone: the supervisor neither a server nor the core.
+        from foreseal.cli.serving import serve_until_stopped
+
+        serve_until_stopped(settings, listening)
+        return 0
+    from foreseal.server import interpreter
+    from foreseal.supervisor.supervisor import supervise
+
+    interpreter.set_up()
+    try:
+        return supervise(settings, listening, lambda url: click.echo(f"foreseal: administrators call at {url}"))
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None

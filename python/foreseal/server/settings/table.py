@@ -139,6 +139,15 @@ _SERVER = (
         place="listen.port",
         commands=STARTED,
     ),
+    Setting(
+        key="server.workers",
+        name="workers",
+        kind=Whole(1, 256),
+        help="Processes that answer.",
+        more="More than one follow another that produces the blocks: see [processes.md](processes.md).",
+        place="listen.workers",
+        commands=frozenset[Command](("run",)),
+    ),
 )
 
 _ACCESS = (
