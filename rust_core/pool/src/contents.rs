@@ -13,12 +13,15 @@ use crate::{
     DropReason, Dropped, Fees, PoolConfig, PoolError, PooledTransaction, Status, Submission, Waiting,
     arrivals::Arrivals,
     departed::Departed,
+    event::Change,
     eviction::Tails,
     order::Order,
     queue::{Ends, SenderQueue},
 };
 
-/// The pool's data. Every change of a queue goes through [`Contents::edit`], which keeps the rest in line.
+/// The pool's data. Every change of a queue goes through [`Contents::edit`], which keeps the rest in line, and every change
+/// that can be seen through one of five methods, which note it for the replicas: `insert`, `remove`, `set_account`,
+/// `set_fees`, `depart`.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) config: PoolConfig,
@@ -35,6 +38,8 @@ pub(crate) struct Contents {
     pub(crate) runnable: usize,
     arrivals: u64,
     pub(crate) arrived: Arrivals,
+    /// What happened since the lock was taken, while somebody listens.
+    pub(crate) changes: Option<Vec<Change>>,
 }
 
 impl Contents {
@@ -51,6 +56,7 @@ impl Contents {
             bytes: 0,
             runnable: 0,
             arrivals: 0,
+            changes: None,
         }
     }
 
@@ -59,14 +65,29 @@ impl Contents {
         self.arrivals
     }
 
+    /// Numbers the transactions that enter from `next` on.
+    pub(crate) fn number_from(&mut self, next: u64) {
+        self.arrivals = next;
+    }
+
     /// Adds a transaction. `account` is the sender's, as far as the pool does not know it yet.
     pub(crate) fn insert(
         &mut self,
         submission: Submission,
         account: &Account,
     ) -> Option<Arc<PooledTransaction>> {
-        let transaction = Arc::new(PooledTransaction::new(submission, self.arrivals));
-        self.arrivals += 1;
+        self.place(Arc::new(PooledTransaction::new(submission, self.arrivals)), account)
+    }
+
+    /// Adds a transaction that has its number.
+    pub(crate) fn place(
+        &mut self,
+        transaction: Arc<PooledTransaction>,
+        account: &Account,
+    ) -> Option<Arc<PooledTransaction>> {
+        let (nonce, balance) = (account.nonce, account.balance);
+        self.note(|| Change::Insert { transaction: transaction.clone(), nonce, balance });
+        self.arrivals = transaction.arrival() + 1;
         self.bytes += transaction.size();
         let (sender, hash) = (transaction.sender(), transaction.hash());
         self.arrived.push(transaction.transaction());
@@ -83,6 +104,7 @@ impl Contents {
     /// Takes a transaction out. Those behind it stay and wait.
     pub(crate) fn remove(&mut self, hash: &B256) -> Option<Arc<PooledTransaction>> {
         let transaction = self.by_hash.get(hash)?.clone();
+        self.note(|| Change::Remove { hash: *hash });
         self.edit(transaction.sender(), |queue| queue.remove(transaction.nonce()));
         self.forget(&transaction);
         Some(transaction)
@@ -90,7 +112,9 @@ impl Contents {
 
     /// Learns a sender's account. Returns the transactions whose nonce is used up; they are gone.
     pub(crate) fn set_account(&mut self, sender: Address, account: &Account) -> Vec<Arc<PooledTransaction>> {
-        let used_up = self.edit(sender, |queue| queue.set_account(account)).unwrap_or_default();
+        let Some(used_up) = self.edit(sender, |queue| queue.set_account(account)) else { return Vec::new() };
+        let (nonce, balance) = (account.nonce, account.balance);
+        self.note(|| Change::Account { sender, nonce, balance });
         for transaction in &used_up {
             self.forget(transaction);
         }
@@ -98,6 +122,10 @@ impl Contents {
     }
 
     pub(crate) fn set_fees(&mut self, base_fee: u128, blob_base_fee: u128) {
+        if (base_fee, blob_base_fee) == (self.heads.base_fee(), self.blob_base_fee) {
+            return;
+        }
+        self.note(|| Change::Fees { base_fee, blob_base_fee });
         self.blob_base_fee = blob_base_fee;
         self.heads.set_base_fee(base_fee);
     }
@@ -118,8 +146,13 @@ impl Contents {
 
     /// Remembers why a transaction left.
     pub(crate) fn record(&mut self, hash: B256, reason: DropReason) -> Dropped {
-        self.departed.record(hash, Status::Dropped(reason.clone()));
+        self.depart(hash, Status::Dropped(reason.clone()));
         Dropped { hash, reason }
+    }
+
+    pub(crate) fn depart(&mut self, hash: B256, fate: Status) {
+        self.note(|| Change::Depart { hash, fate: fate.clone() });
+        self.departed.record(hash, fate);
     }
 
     /// Remembers why a returning transaction was not admitted. One that is already here, or on the chain, was not lost.
@@ -152,6 +185,12 @@ impl Contents {
         }
         let max_fee = fees.blob_fee.filter(|fee| *fee < blob_base_fee)?;
         Some(Waiting::BlobBaseFee { max_fee, blob_base_fee })
+    }
+
+    fn note(&mut self, change: impl FnOnce() -> Change) {
+        if let Some(changes) = &mut self.changes {
+            changes.extend(Some(change()).filter(|change| !change.is_lost()));
+        }
     }
 
     /// Changes one queue and then everything that depends on it. `None` when there is no such sender.

@@ -36,6 +36,11 @@ impl Departed {
         }
     }
 
+    /// The oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (B256, Status)> {
+        self.order.iter().filter_map(|hash| Some((*hash, self.fates.get(hash)?.clone())))
+    }
+
     pub(crate) fn get(&self, hash: &B256) -> Option<&Status> {
         self.fates.get(hash)
     }

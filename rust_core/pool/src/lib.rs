@@ -1,28 +1,34 @@
 #![doc = include_str!("../README.md")]
 
 mod admission;
+mod answer;
 mod arrivals;
 mod best;
 mod config;
 mod contents;
 mod departed;
 mod error;
+mod event;
 mod eviction;
 mod fees;
+mod locked;
 mod order;
 mod pool;
 mod queue;
+mod replica;
 mod rules;
 mod saved;
 mod status;
 mod submission;
 mod transaction;
+mod wire;
 
 pub use admission::{Added, Admission, PendingHead};
 pub use arrivals::Arrived;
 pub use best::Best;
 pub use config::PoolConfig;
 pub use error::PoolError;
+pub use event::{PoolEvent, PoolSink};
 pub use fees::Fees;
 pub use pool::{Pool, PoolCounts, PoolSnapshot, SenderContent};
 pub use rules::Rules;

@@ -10,7 +10,12 @@ use parking_lot::Mutex;
 
 use crate::{
     Added, Admission, Arrived, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError,
-    PooledTransaction, Rules, Status, Submission, admission::Origin, contents::Contents, queue::SenderQueue,
+    PooledTransaction, Rules, Status, Submission,
+    admission::Origin,
+    contents::Contents,
+    event::Happening,
+    locked::{Guarded, Locked},
+    queue::SenderQueue,
 };
 
 /// How many senders are updated before the lock is given to others for a moment.
@@ -20,7 +25,7 @@ const SENDERS_PER_LOCK: usize = 256;
 #[derive(Debug)]
 pub struct Pool {
     config: PoolConfig,
-    contents: Mutex<Contents>,
+    guarded: Mutex<Guarded>,
 }
 
 /// Everything that a pool knew at one moment.
@@ -56,7 +61,11 @@ impl SenderContent {
 impl Pool {
     /// An empty pool.
     pub fn new(config: PoolConfig) -> Self {
-        Self { contents: Mutex::new(Contents::new(config.clone())), config }
+        Self { guarded: Mutex::new(Guarded::new(Contents::new(config.clone()))), config }
+    }
+
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        Locked::new(&self.guarded)
     }
 
     /// The settings.
@@ -91,7 +100,7 @@ impl Pool {
         H: Deref,
         H::Target: PendingHead,
     {
-        let mut contents = self.contents.lock();
+        let mut contents = self.lock();
         contents.admit_runnable(submission, &*head())
     }
 
@@ -105,7 +114,7 @@ impl Pool {
         H: Deref,
         H::Target: PendingHead,
     {
-        let mut contents = self.contents.lock();
+        let mut contents = self.lock();
         contents.admit(submission, origin, &*head())
     }
 
@@ -114,7 +123,7 @@ impl Pool {
     pub fn best(&self, base_fee: u64, blob_base_fee: u128) -> Best<'_> {
         let base_fee = u128::from(base_fee);
         let heads = {
-            let mut contents = self.contents.lock();
+            let mut contents = self.lock();
             contents.set_fees(base_fee, blob_base_fee);
             contents.heads.snapshot()
         };
@@ -122,7 +131,7 @@ impl Pool {
     }
 
     pub(crate) fn runnable_after(&self, sender: Address, nonce: u64) -> Option<Arc<PooledTransaction>> {
-        self.contents.lock().senders.get(&sender)?.runnable_after(nonce).cloned()
+        self.lock().senders.get(&sender)?.runnable_after(nonce).cloned()
     }
 
     /// Takes note of a published step (or of any other change of the pending state): `included` leave, and senders
@@ -132,7 +141,7 @@ impl Pool {
         let included: B256HashSet = included.iter().map(|transaction| transaction.hash()).collect();
         let mut dropped = Vec::new();
         for changed in diff.accounts.chunks(SENDERS_PER_LOCK) {
-            let mut contents = self.contents.lock();
+            let mut contents = self.lock();
             for change in changed {
                 let account = change.diff.account.unwrap_or_default();
                 for gone in contents.set_account(change.address, &account) {
@@ -142,13 +151,13 @@ impl Pool {
                 }
             }
         }
-        self.contents.lock().rest();
+        self.lock().rest();
         dropped
     }
 
     /// Orders by the fees of a newly opened block, ahead of its first step.
     pub fn on_fees(&self, base_fee: u64, blob_base_fee: u128) {
-        self.contents.lock().set_fees(u128::from(base_fee), blob_base_fee);
+        self.lock().set_fees(u128::from(base_fee), blob_base_fee);
     }
 
     /// Takes note of unwound blocks: every sender is checked against the state now, and the blocks' transactions return
@@ -163,7 +172,7 @@ impl Pool {
         H: Deref,
         H::Target: PendingHead,
     {
-        let mut contents = self.contents.lock();
+        let mut contents = self.lock();
         let head = head();
         let mut dropped = contents.recheck_all(head.state())?;
         for transaction in transactions {
@@ -179,71 +188,67 @@ impl Pool {
 
     /// Drops a transaction that execution found unfit for any block. Those behind it stay and wait.
     pub fn discard(&self, hash: &B256, reason: DropReason) -> Option<Dropped> {
-        let mut contents = self.contents.lock();
+        let mut contents = self.lock();
         contents.remove(hash)?;
         Some(contents.record(*hash, reason))
     }
 
     pub(crate) fn refuse(&self, hash: B256, error: &PoolError) -> Option<Dropped> {
-        self.contents.lock().refuse(hash, error)
+        self.lock().refuse(hash, error)
     }
 
     /// The pool as it is now.
     pub fn snapshot(&self) -> PoolSnapshot {
-        PoolSnapshot(self.contents.lock().clone())
+        PoolSnapshot(Contents::clone(&self.lock()))
     }
 
     /// Makes the pool again what it was when the snapshot was taken. The pending state must be what it was then, too.
     pub fn reset(&self, snapshot: &PoolSnapshot) {
-        let mut restored = snapshot.0.clone();
-        let mut contents = self.contents.lock();
-        // Whoever reads arrivals has seen those since.
-        std::mem::swap(&mut restored.arrived, &mut contents.arrived);
-        let before = std::mem::replace(&mut *contents, restored);
-        drop(contents);
+        let restored = snapshot.0.clone();
+        let before = self.lock().replace(restored, Happening::Reset);
         // Freed outside of the lock.
         drop(before);
     }
 
     /// Number that the next transaction to enter will have among all that ever did.
     pub fn next_arrival(&self) -> u64 {
-        self.contents.lock().arrived.next()
+        self.lock().arrived.next()
     }
 
     /// At most `most` transactions in the order in which they entered, from number `from` on, whatever became of them.
     pub fn arrivals(&self, from: u64, most: usize) -> Arrived {
-        self.contents.lock().arrived.since(from, most)
+        self.lock().arrived.since(from, most)
     }
 
     /// Begins, or ends, to keep the transactions that enter for [`Self::whole_arrivals`].
     pub fn keep_arrivals(&self, wanted: bool) {
-        self.contents.lock().arrived.keep(wanted);
+        self.lock().arrived.keep(wanted);
     }
 
     /// As [`Self::arrivals`], the transactions themselves, of which those before `from` are no longer kept.
     pub fn whole_arrivals(&self, from: u64) -> Arrived<Arc<Transaction>> {
-        self.contents.lock().arrived.whole_since(from)
+        self.lock().arrived.whole_since(from)
     }
 
     /// The sender's next nonce: after the highest consecutive pooled one, not below `state_nonce`.
     pub fn next_nonce(&self, sender: &Address, state_nonce: u64) -> u64 {
-        let contents = self.contents.lock();
+        let contents = self.lock();
         contents.senders.get(sender).map_or(state_nonce, |queue| queue.next_nonce(state_nonce))
     }
 
     /// A pooled or queued transaction.
     pub fn get(&self, hash: &B256) -> Option<Arc<PooledTransaction>> {
-        self.contents.lock().by_hash.get(hash).cloned()
+        self.lock().by_hash.get(hash).cloned()
     }
 
     /// Whether the transaction is pooled or queued.
     pub fn contains(&self, hash: &B256) -> bool {
-        self.contents.lock().by_hash.contains_key(hash)
+        self.lock().by_hash.contains_key(hash)
     }
 
     /// Where a transaction stands, under the fees of the newest block.
     pub fn status(&self, hash: &B256) -> Status {
-        let contents = self.contents.lock();
+        let contents = self.lock();
         let Some(transaction) = contents.by_hash.get(hash) else {
             return contents.departed.get(hash).cloned().unwrap_or(Status::Unknown);
         };
@@ -252,25 +257,25 @@ impl Pool {
 
     /// How many there are.
     pub fn counts(&self) -> PoolCounts {
-        let contents = self.contents.lock();
+        let contents = self.lock();
         let pooled = contents.runnable;
         PoolCounts { pooled, queued: contents.by_hash.len() - pooled, bytes: contents.bytes }
     }
 
     /// One sender's transactions.
     pub fn content_of(&self, sender: &Address) -> SenderContent {
-        self.contents.lock().senders.get(sender).map(SenderContent::of).unwrap_or_default()
+        self.lock().senders.get(sender).map(SenderContent::of).unwrap_or_default()
     }
 
     /// All transactions by sender.
     pub fn content(&self) -> BTreeMap<Address, SenderContent> {
-        let contents = self.contents.lock();
+        let contents = self.lock();
         contents.senders.iter().map(|(sender, queue)| (*sender, SenderContent::of(queue))).collect()
     }
 
     /// All transactions in the order of arrival.
     pub fn all(&self) -> Vec<Arc<PooledTransaction>> {
-        let mut all: Vec<_> = self.contents.lock().by_hash.values().cloned().collect();
+        let mut all: Vec<_> = self.lock().by_hash.values().cloned().collect();
         all.sort_unstable_by_key(|transaction| transaction.arrival());
         all
     }

@@ -29,6 +29,11 @@ impl SenderQueue {
         Self { nonce: account.nonce, balance: account.balance, ..Self::default() }
     }
 
+    /// Nonce and balance, as last learned.
+    pub(crate) fn account(&self) -> (u64, U256) {
+        (self.nonce, self.balance)
+    }
+
     pub(crate) fn all(&self) -> &[Arc<PooledTransaction>] {
         &self.transactions
     }

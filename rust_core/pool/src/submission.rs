@@ -47,8 +47,7 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submis
     if size > limit && !mutant!("skip-size-limit") {
         return Err(PoolError::TooLarge { size, limit });
     }
-    let (envelope, sidecar) =
-        if kind == BLOB { decode_blob(raw, origin)? } else { (decode_plain(raw)?, None) };
+    let (envelope, sidecar) = decode_form(raw, origin)?;
     rules.check(&envelope)?;
     if origin == Origin::Returning && envelope.signature().s().is_zero() {
         let transaction = Transaction::trusted(envelope).map_err(|_| PoolError::Signature)?;
@@ -61,6 +60,11 @@ pub(crate) fn decode(raw: &[u8], rules: &Rules, origin: Origin) -> Result<Submis
     }
     let transaction = Arc::new(Transaction::new(envelope, sender));
     Ok(Submission::new(transaction, sidecar, size))
+}
+
+/// The pooled form: envelope, and sidecar if there is one.
+pub(crate) fn decode_form(raw: &[u8], origin: Origin) -> Result<(Envelope, Option<Sidecar>), PoolError> {
+    if raw.first() == Some(&BLOB) { decode_blob(raw, origin) } else { Ok((decode_plain(raw)?, None)) }
 }
 
 fn decode_plain(raw: &[u8]) -> Result<Envelope, PoolError> {

@@ -1,0 +1,94 @@
+//! The lock around the pool's data, and who is told what happened under it.
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::{
+    PoolEvent, PoolSink,
+    contents::Contents,
+    event::{Happening, Whole},
+};
+
+/// The pool's data and who listens.
+pub(crate) struct Guarded {
+    contents: Contents,
+    sink: Option<Arc<dyn PoolSink>>,
+}
+
+impl Guarded {
+    pub(crate) fn new(contents: Contents) -> Self {
+        Self { contents, sink: None }
+    }
+}
+
+impl fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { contents, sink } = self;
+        f.debug_struct("Guarded").field("contents", contents).field("listens", &sink.is_some()).finish()
+    }
+}
+
+/// The pool's data, locked. Who listens is told what changed, all at once, just before the lock is given back: a
+/// replica shows no state that could not be seen here.
+pub(crate) struct Locked<'a>(MutexGuard<'a, Guarded>);
+
+impl<'a> Locked<'a> {
+    pub(crate) fn new(guarded: &'a Mutex<Guarded>) -> Self {
+        Self(guarded.lock())
+    }
+
+    pub(crate) fn listen(&mut self, sink: Option<Arc<dyn PoolSink>>) {
+        self.0.contents.changes = sink.is_some().then(Vec::new);
+        self.0.sink = sink;
+    }
+
+    /// Puts other contents in the place of these, which are returned. Arrivals and who listens stay: they have seen what was
+    /// here.
+    pub(crate) fn replace(
+        &mut self,
+        mut new: Contents,
+        happening: impl FnOnce(Box<Whole>) -> Happening,
+    ) -> Contents {
+        self.tell();
+        let Guarded { contents, sink } = &mut *self.0;
+        std::mem::swap(&mut new.arrived, &mut contents.arrived);
+        std::mem::swap(&mut new.changes, &mut contents.changes);
+        let before = std::mem::replace(contents, new);
+        if let Some(sink) = sink {
+            sink.event(&PoolEvent(happening(Box::new(contents.whole()))));
+        }
+        before
+    }
+
+    fn tell(&mut self) {
+        let Guarded { contents, sink: Some(sink) } = &mut *self.0 else { return };
+        if let Some(changes) = contents.changes.as_mut().filter(|changes| !changes.is_empty()) {
+            sink.event(&PoolEvent(Happening::Changes(std::mem::take(changes))));
+        }
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Contents;
+
+    fn deref(&self) -> &Contents {
+        &self.0.contents
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Contents {
+        &mut self.0.contents
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.tell();
+    }
+}

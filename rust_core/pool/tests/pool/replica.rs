@@ -1,0 +1,66 @@
+//! Replicas do what they are told, and are then what the pool is.
+
+use foreseal_pool::PoolConfig;
+use proptest::prelude::*;
+
+use crate::world::{BLOB, Operation, World, operation, small};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_replica_is_what_the_pool_is(
+        operations in prop::collection::vec(operation(), 1..80),
+        limited in any::<bool>(),
+    ) {
+        let mut world = World::new(&if limited { small() } else { PoolConfig::default() });
+        for operation in &operations {
+            world.apply(operation);
+            world.check();
+        }
+    }
+}
+
+/// What is under one lock is one event: a replica shows nothing between.
+#[test]
+fn what_happens_at_once_is_told_at_once() {
+    let mut world = World::new(&PoolConfig::default());
+    let of = |nonce| Operation::Submit { sender: 0, nonce, max_fee: 5, tip: 1, size: 0, runnable: false };
+    for nonce in 0..4 {
+        world.apply(&of(nonce));
+    }
+    assert_eq!(world.events().len(), 4);
+    world.apply(&Operation::Include { sender: 0, count: 3, own: false });
+    assert_eq!(world.events().len(), 1, "a step");
+    world.apply(&Operation::Discard { which: 0, requested: true });
+    assert_eq!(world.events().len(), 1, "one that is discarded, with the reason");
+    world.apply(&Operation::Unwind { count: 0 });
+    assert!(world.events().is_empty(), "nothing happened");
+}
+
+#[test]
+fn who_no_longer_listens_is_told_nothing_and_a_snapshot_listens_to_nobody() {
+    let mut world = World::new(&PoolConfig::default());
+    let of = |nonce| Operation::Submit { sender: 0, nonce, max_fee: 5, tip: 1, size: 0, runnable: false };
+    world.apply(&Operation::Snapshot);
+    world.apply(&of(0));
+    world.apply(&Operation::Reset);
+    assert_eq!(world.events().len(), 2);
+    world.apply(&of(1));
+    assert_eq!(world.events().len(), 1, "it is still told after the reset");
+    world.leader.listen(None);
+    world.apply(&of(2));
+    world.apply(&Operation::Reset);
+    assert!(world.events().is_empty());
+}
+
+/// The sidecar comes with the transaction, and nothing is signed anew.
+#[test]
+fn a_replica_has_the_sidecar() {
+    let mut world = World::new(&PoolConfig::default());
+    world.apply(&Operation::SubmitBlob);
+    world.check();
+    let there = world.first_replica().all();
+    assert!(there[0].sidecar().is_some());
+    assert_eq!(there[0].encoded(), BLOB.1);
+}

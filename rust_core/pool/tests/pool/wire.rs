@@ -1,0 +1,199 @@
+//! Answers and events as bytes.
+
+use std::sync::LazyLock;
+
+use alloy_primitives::{B256, U256};
+use foreseal_pool::{Added, Admission, DropReason, Dropped, Fees, PoolConfig, PoolError, PoolEvent, Waiting};
+use foreseal_state::{StateError, TrieName};
+use proptest::{prelude::*, strategy::ValueTree};
+
+use crate::world::{Operation, World, bytes, operation, small};
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), ".{0,40}"]
+}
+
+fn word() -> impl Strategy<Value = U256> {
+    any::<[u64; 4]>().prop_map(U256::from_limbs)
+}
+
+fn hash() -> impl Strategy<Value = B256> {
+    any::<[u8; 32]>().prop_map(B256::from)
+}
+
+fn fees() -> impl Strategy<Value = Box<Fees>> {
+    (any::<u128>(), any::<u128>(), prop_oneof![Just(None), Just(Some(0)), any::<u128>().prop_map(Some)])
+        .prop_map(|(max_fee, tip, blob_fee)| Box::new(Fees { max_fee, tip, blob_fee }))
+}
+
+fn state_error() -> impl Strategy<Value = StateError> {
+    use StateError as S;
+    let trie = prop_oneof![Just(TrieName::Accounts), hash().prop_map(TrieName::Storage)];
+    let node = (trie, prop::collection::vec(0..16_u8, 0..64));
+    prop_oneof![
+        hash().prop_map(S::MissingCode),
+        text().prop_map(S::Store),
+        Just(S::ViewGone),
+        any::<(u64, u64)>().prop_map(|(block, oldest)| S::Pruned { block, oldest }),
+        node.clone().prop_map(|(trie, path)| S::NodeMissing { trie, path: path.into() }),
+        node.clone().prop_map(|(trie, path)| S::NodeHash { trie, path: path.into() }),
+        node.prop_map(|(trie, path)| S::NodeMalformed { trie, path: path.into() }),
+    ]
+}
+
+/// Every error that there is.
+fn error() -> impl Strategy<Value = PoolError> {
+    use PoolError as E;
+    let fixed = prop::sample::select(vec![
+        E::AlreadyKnown,
+        E::Signature,
+        E::NonceMax,
+        E::EmptyAuthorizationList,
+        E::NoBlobs,
+        E::MissingSidecar,
+        E::SenderHasCode,
+    ]);
+    let two = any::<(u64, u64)>();
+    let sizes = any::<(usize, usize)>();
+    prop_oneof![
+        fixed,
+        any::<(u64, u64, u64)>().prop_map(|(nonce, account_nonce, next_nonce)| E::NonceTooLow {
+            nonce,
+            account_nonce,
+            next_nonce
+        }),
+        (word(), word()).prop_map(|(balance, cost)| E::InsufficientFunds { balance, cost }),
+        (fees(), fees()).prop_map(|(offered, pooled)| E::ReplacementUnderpriced { offered, pooled }),
+        sizes.prop_map(|(size, limit)| E::TooLarge { size, limit }),
+        text().prop_map(E::Decode),
+        two.prop_map(|(have, want)| E::ChainId { have, want }),
+        any::<u8>().prop_map(|kind| E::TypeNotActive { kind }),
+        any::<(u128, u128)>().prop_map(|(tip, max_fee)| E::TipAboveMaxFee { tip, max_fee }),
+        sizes.prop_map(|(size, limit)| E::InitCodeTooLarge { size, limit }),
+        two.prop_map(|(have, want)| E::IntrinsicGas { have, want }),
+        two.prop_map(|(have, want)| E::FloorGas { have, want }),
+        two.prop_map(|(have, cap)| E::GasCap { have, cap }),
+        two.prop_map(|(have, limit)| E::BlockGasLimit { have, limit }),
+        two.prop_map(|(have, limit)| E::TooManyBlobs { have, limit }),
+        any::<u8>().prop_map(|want| E::SidecarVersion { want }),
+        text().prop_map(E::Sidecar),
+        any::<usize>().prop_map(|limit| E::SenderFull { limit }),
+        any::<usize>().prop_map(|limit| E::PoolFull { limit }),
+        state_error().prop_map(E::State),
+    ]
+}
+
+fn waiting() -> impl Strategy<Value = Waiting> {
+    use Waiting as W;
+    prop_oneof![
+        any::<u64>().prop_map(|expected| W::NonceGap { expected }),
+        (word(), word()).prop_map(|(balance, cost)| W::Funds { balance, cost }),
+        any::<(u128, u128)>().prop_map(|(max_fee, base_fee)| W::BaseFee { max_fee, base_fee }),
+        any::<(u128, u128)>().prop_map(|(max_fee, blob_base_fee)| W::BlobBaseFee { max_fee, blob_base_fee }),
+        any::<u64>().prop_map(|nonce| W::Predecessor { nonce }),
+    ]
+}
+
+fn reason() -> impl Strategy<Value = DropReason> {
+    use DropReason as R;
+    let fixed = prop::sample::select(vec![R::NonceTooLow, R::Evicted, R::SenderFull, R::Requested]);
+    prop_oneof![fixed, text().prop_map(R::Refused), text().prop_map(R::Rejected)]
+}
+
+fn admission() -> impl Strategy<Value = Admission> {
+    let dropped = (hash(), reason()).prop_map(|(hash, reason)| Dropped { hash, reason });
+    let evicted = prop::collection::vec(dropped, 0..4);
+    let added = (hash(), any::<bool>(), prop::option::of(hash()), evicted);
+    let added =
+        added.prop_map(|(hash, runnable, replaced, evicted)| Added { hash, runnable, replaced, evicted });
+    prop_oneof![added.prop_map(Admission::Added), waiting().prop_map(Admission::WouldWait)]
+}
+
+/// Events of every kind, from a short history.
+static EVENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut world = World::new(&small());
+    let mut events = Vec::new();
+    for _ in 0..120 {
+        let operation = operation().new_tree(&mut runner).unwrap().current();
+        // Its many bytes are all the same to a decoder.
+        if !matches!(operation, Operation::SubmitBlob) {
+            world.apply(&operation);
+            events.extend(world.events());
+        }
+    }
+    events.push(world.leader.whole(|event| bytes(&event)));
+    events
+});
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn an_answer_is_read_as_it_was_given(error in error(), admission in admission()) {
+        let mut out = Vec::new();
+        error.encode(&mut out);
+        let read = PoolError::decode(&out).unwrap();
+        prop_assert_eq!((read.message(), read.data()), (error.message(), error.data()));
+        prop_assert_eq!(read, error);
+        out.clear();
+        admission.encode(&mut out);
+        prop_assert_eq!(Admission::decode(&out), Ok(admission));
+        out.push(0);
+        prop_assert!(Admission::decode(&out).is_err());
+        out.pop();
+        out.pop();
+        prop_assert!(Admission::decode(&out).is_err());
+    }
+
+    /// Whatever is read can be done, and is written as it was read.
+    #[test]
+    fn broken_events_are_refused_or_done(
+        which in any::<prop::sample::Index>(),
+        breaks in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..4),
+        other in any::<prop::sample::Index>(),
+    ) {
+        let mut event = which.get(EVENTS.as_slice()).clone();
+        for (at, byte, how) in breaks {
+            let at = at.index(event.len().max(1));
+            match how {
+                _ if event.is_empty() => event.push(byte),
+                0 => event[at] = byte,
+                1 => event.insert(at, byte),
+                2 => event.truncate(at),
+                _ => { event.remove(at); }
+            }
+        }
+        let next: &Vec<u8> = other.get(EVENTS.as_slice()); try_event(&event, next);
+    }
+
+    #[test]
+    fn any_bytes_are_no_event_or_one_that_can_be_done(kind in 0..4_u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        try_event(&[vec![kind], bytes].concat(), &EVENTS[0]);
+    }
+}
+
+fn try_event(event: &[u8], next: &[u8]) {
+    let _ = (PoolError::decode(event), Admission::decode(event));
+    let Ok(read) = PoolEvent::decode(event) else { return };
+    let again = bytes(&read);
+    assert_eq!(bytes(&PoolEvent::decode(&again).unwrap()), again);
+    let replica = foreseal_pool::Pool::new(PoolConfig::default());
+    replica.apply(PoolEvent::decode(EVENTS.last().unwrap()).unwrap());
+    replica.apply(read);
+    replica.apply(PoolEvent::decode(next).unwrap());
+    let counts = replica.counts();
+    assert_eq!(counts.pooled + counts.queued, replica.all().len());
+    for one in replica.all() {
+        replica.status(&one.hash());
+        replica.next_nonce(&one.sender(), one.nonce());
+    }
+    assert!(replica.best(0, 0).count() <= counts.pooled);
+}
+
+#[test]
+fn an_empty_event_is_none() {
+    assert!(PoolEvent::decode(&[]).is_err());
+    assert!(PoolEvent::decode(&[9]).is_err());
+    assert!(PoolEvent::decode(&[0]).is_ok(), "nothing happened");
+}

@@ -1,0 +1,370 @@
+//! A pool, everything that can happen to it, and replicas that hear of it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use foreseal_pool::{
+    DropReason, Pool, PoolConfig, PoolCounts, PoolEvent, PoolSink, PoolSnapshot, Status, decode_submission,
+};
+use foreseal_testkit::Wallet;
+use foreseal_types::{Account, Transaction};
+use parking_lot::Mutex;
+use proptest::prelude::*;
+
+use crate::chain::{Chain, GWEI, Key, nonces};
+
+const SENDERS: u64 = 4;
+
+/// A transaction with a blob and its sidecar; proving takes a while.
+pub static BLOB: LazyLock<(Address, Bytes)> = LazyLock::new(|| {
+    let wallet = Wallet::numbered(0);
+    (wallet.address, wallet.blob(0, wallet.address, 7))
+});
+
+/// The bytes of what happened.
+#[derive(Default)]
+pub struct Wire(Mutex<Vec<Vec<u8>>>);
+
+impl PoolSink for Wire {
+    fn event(&self, event: &PoolEvent) {
+        self.0.lock().push(bytes(event));
+    }
+}
+
+impl Wire {
+    pub fn take(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+pub fn bytes(event: &PoolEvent) -> Vec<u8> {
+    let mut out = Vec::new();
+    event.encode(&mut out);
+    out
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Submit {
+        sender: u64,
+        nonce: u64,
+        max_fee: u128,
+        tip: u128,
+        size: usize,
+        runnable: bool,
+    },
+    SubmitBlob,
+    /// The sender's next nonces are used: by its pooled transactions, or by others.
+    Include {
+        sender: u64,
+        count: u64,
+        own: bool,
+    },
+    Balance {
+        sender: u64,
+        gwei: u128,
+    },
+    Discard {
+        which: usize,
+        requested: bool,
+    },
+    Fees {
+        base_fee: u64,
+        blob_base_fee: u128,
+        by_step: bool,
+    },
+    /// The newest steps are undone: their transactions come back, up to so many.
+    Unwind {
+        count: usize,
+    },
+    Snapshot,
+    Reset,
+    /// A saved pool is read in.
+    Restore,
+    /// A replica begins in the middle.
+    Join,
+    /// A replica no longer hears anything.
+    Cut {
+        which: usize,
+    },
+    /// It is told the whole.
+    Return,
+}
+
+pub fn operation() -> impl Strategy<Value = Operation> {
+    use Operation as O;
+    let sender = 0..SENDERS;
+    let submit = (sender.clone(), 0..8_u64, 0..12_u128, 0..12_u128, 0..900_usize, prop::bool::weighted(0.1));
+    prop_oneof![
+        12 => submit.prop_map(|(sender, nonce, max_fee, tip, size, runnable)| {
+            O::Submit { sender, nonce, max_fee: max_fee.max(tip), tip, size, runnable }
+        }),
+        1 => Just(O::SubmitBlob),
+        2 => (sender.clone(), 1..4_u64, any::<bool>()).prop_map(|(sender, count, own)| O::Include { sender, count, own }),
+        2 => (sender, 0..14_u128).prop_map(|(sender, gwei)| O::Balance { sender, gwei }),
+        1 => (any::<usize>(), any::<bool>()).prop_map(|(which, requested)| O::Discard { which, requested }),
+        2 => (0..12_u64, 0..3_u128, any::<bool>()).prop_map(|(base_fee, blob_base_fee, by_step)| {
+            O::Fees { base_fee: base_fee * 1_000_000_000, blob_base_fee: blob_base_fee * GWEI, by_step }
+        }),
+        1 => (0..6_usize).prop_map(|count| O::Unwind { count }),
+        1 => Just(O::Snapshot),
+        1 => Just(O::Reset),
+        1 => Just(O::Restore),
+        1 => Just(O::Join),
+        1 => any::<usize>().prop_map(|which| O::Cut { which }),
+        2 => Just(O::Return),
+    ]
+}
+
+struct Replica {
+    pool: Pool,
+    /// The number of the next arrival there and here, when it was told the whole last.
+    began: (u64, u64),
+    away: bool,
+}
+
+/// A pool, what is around it, and its replicas.
+pub struct World {
+    chain: Chain,
+    keys: Vec<Key>,
+    pub leader: Pool,
+    wire: Arc<Wire>,
+    replicas: Vec<Replica>,
+    fees: (u64, u128),
+    /// What steps took, the oldest first.
+    included: Vec<Arc<Transaction>>,
+    snapshot: Option<PoolSnapshot>,
+    hashes: Vec<B256>,
+    saved: Option<Vec<u8>>,
+}
+
+/// All that can be seen of a pool.
+#[derive(Debug, PartialEq)]
+pub struct Seen {
+    counts: PoolCounts,
+    all: Vec<(B256, u64, Address, usize, Bytes)>,
+    content: BTreeMap<Address, (Vec<u64>, Vec<u64>)>,
+    best: Vec<B256>,
+    statuses: Vec<Status>,
+    next_nonces: Vec<u64>,
+}
+
+impl World {
+    pub fn new(config: &PoolConfig) -> Self {
+        let mut chain = Chain::new();
+        let keys: Vec<_> = (0..SENDERS).map(Key::new).collect();
+        for key in &keys {
+            chain.fund(key, 11 * GWEI * 60_000);
+        }
+        let rich = Account { balance: U256::from(GWEI * GWEI), ..Account::default() };
+        chain.accounts.insert(BLOB.0, rich);
+        let (leader, wire) = (Pool::new(config.clone()), Arc::new(Wire::default()));
+        leader.listen(Some(wire.clone()));
+        let replica = Replica { pool: Pool::new(config.clone()), began: (0, 0), away: false };
+        Self {
+            chain,
+            keys,
+            leader,
+            wire,
+            replicas: vec![replica],
+            fees: (0, 0),
+            included: Vec::new(),
+            snapshot: None,
+            hashes: Vec::new(),
+            saved: None,
+        }
+    }
+
+    fn key(&self, sender: u64) -> Key {
+        self.keys[usize::try_from(sender).unwrap()]
+    }
+
+    fn submit(&mut self, raw: &[u8], runnable: bool) {
+        let submission =
+            decode_submission(raw, &self.leader.rules(&self.chain.spec, &self.chain.header)).unwrap();
+        self.hashes.push(submission.hash());
+        if runnable {
+            let _ = self.leader.add_runnable(submission, || &self.chain);
+        } else {
+            let _ = self.leader.add(submission, || &self.chain);
+        }
+    }
+
+    fn include(&mut self, sender: u64, count: u64, own: bool) {
+        let key = self.key(sender);
+        let nonce = self.chain.accounts[&key.address].nonce + count;
+        let content = self.leader.content_of(&key.address).pooled;
+        let taken = content.iter().filter(|one| own && one.nonce() < nonce);
+        let taken: Vec<_> = taken.map(|one| one.transaction().clone()).collect();
+        self.chain.set_nonce(&key, nonce);
+        self.leader.on_step(&taken, &self.chain.diff());
+        self.included.extend(taken);
+    }
+
+    fn unwind(&mut self, count: usize) {
+        let back = self.included.split_off(self.included.len().saturating_sub(count));
+        for transaction in &back {
+            let account = self.chain.accounts.get_mut(&transaction.sender()).unwrap();
+            account.nonce = account.nonce.min(alloy_consensus::Transaction::nonce(transaction.envelope()));
+        }
+        self.leader.reinsert(&back, || &self.chain).unwrap();
+    }
+
+    /// The replica is told everything, and from now on all that happens.
+    fn tell_whole(&self, replica: &mut Replica) {
+        let before = replica.pool.next_arrival();
+        let known: Vec<_> = replica.pool.all().iter().map(|one| one.hash()).collect();
+        let told = self.leader.whole(|event| bytes(&event));
+        replica.pool.apply(PoolEvent::decode(&told).unwrap());
+        let new: Vec<_> =
+            self.leader.all().iter().map(|one| one.hash()).filter(|hash| !known.contains(hash)).collect();
+        assert_eq!(replica.pool.arrivals(before, usize::MAX).found, new, "only what was not there arrives");
+        replica.began = (replica.pool.next_arrival(), self.leader.next_arrival());
+        replica.away = false;
+    }
+
+    fn join(&mut self) {
+        self.hear();
+        let pool = Pool::new(self.leader.config().clone());
+        let mut replica = Replica { pool, began: (0, 0), away: false };
+        self.tell_whole(&mut replica);
+        self.replicas.push(replica);
+    }
+
+    pub fn apply(&mut self, operation: &Operation) {
+        use Operation as O;
+        match *operation {
+            O::Submit { sender, nonce, max_fee, tip, size, runnable } => {
+                let raw = self.key(sender).raw(alloy_consensus::TxEip1559 {
+                    gas_limit: 60_000,
+                    max_fee_per_gas: max_fee * GWEI,
+                    max_priority_fee_per_gas: tip * GWEI,
+                    input: vec![0; size].into(),
+                    ..crate::chain::transfer(nonce)
+                });
+                self.submit(&raw, runnable);
+            }
+            O::SubmitBlob => self.submit(&BLOB.1.clone(), false),
+            O::Include { sender, count, own } => self.include(sender, count, own),
+            O::Balance { sender, gwei } => {
+                let key = self.key(sender);
+                self.chain.fund(&key, gwei * GWEI * 60_000);
+                self.leader.on_step(&[], &self.chain.diff());
+            }
+            O::Discard { which, requested } => {
+                let all = self.leader.all();
+                if let Some(one) = all.get(which % all.len().max(1)) {
+                    let rejected = DropReason::Rejected("out of gas".to_owned());
+                    let reason = if requested { DropReason::Requested } else { rejected };
+                    self.leader.discard(&one.hash(), reason);
+                }
+            }
+            O::Fees { base_fee, blob_base_fee, by_step } => {
+                self.fees = (base_fee, blob_base_fee);
+                if by_step {
+                    assert!(self.leader.best(base_fee, blob_base_fee).count() <= self.leader.counts().pooled);
+                } else {
+                    self.leader.on_fees(base_fee, blob_base_fee);
+                }
+            }
+            O::Unwind { count } => self.unwind(count),
+            O::Snapshot => {
+                self.snapshot = Some(self.leader.snapshot());
+                self.saved = Some(self.leader.save());
+            }
+            O::Reset => {
+                if let Some(snapshot) = &self.snapshot {
+                    self.leader.reset(snapshot);
+                    // The fees are those of that time, too.
+                    self.leader.on_fees(self.fees.0, self.fees.1);
+                }
+            }
+            O::Restore => {
+                if let Some(saved) = &self.saved {
+                    let rules = self.leader.rules(&self.chain.spec, &self.chain.header);
+                    self.leader.restore(saved, &rules, || &self.chain).unwrap();
+                }
+            }
+            O::Join => self.join(),
+            O::Cut { which } => {
+                let which = which % self.replicas.len();
+                self.replicas[which].away = true;
+            }
+            O::Return => {
+                self.hear();
+                let mut replicas = std::mem::take(&mut self.replicas);
+                replicas
+                    .iter_mut()
+                    .filter(|replica| replica.away)
+                    .for_each(|replica| self.tell_whole(replica));
+                self.replicas = replicas;
+            }
+        }
+    }
+
+    pub fn first_replica(&self) -> &Pool {
+        &self.replicas[0].pool
+    }
+
+    /// What happened since the last look.
+    pub fn events(&self) -> Vec<Vec<u8>> {
+        self.wire.take()
+    }
+
+    /// The replicas hear what happened.
+    fn hear(&self) {
+        for told in self.wire.take() {
+            for replica in self.replicas.iter().filter(|replica| !replica.away) {
+                replica.pool.apply(PoolEvent::decode(&told).unwrap());
+            }
+        }
+    }
+
+    pub fn see(&self, pool: &Pool) -> Seen {
+        let all = pool.all();
+        let content = pool.content();
+        let next = |key: &Key| {
+            let nonce = self.chain.accounts[&key.address].nonce;
+            [pool.next_nonce(&key.address, nonce), pool.next_nonce(&key.address, nonce + 2)]
+        };
+        Seen {
+            counts: pool.counts(),
+            all: all.iter().map(|t| (t.hash(), t.arrival(), t.sender(), t.size(), t.encoded())).collect(),
+            content: content
+                .iter()
+                .map(|(sender, lists)| (*sender, (nonces(&lists.pooled), nonces(&lists.queued))))
+                .collect(),
+            statuses: self.hashes.iter().map(|hash| pool.status(hash)).collect(),
+            next_nonces: self.keys.iter().flat_map(next).collect(),
+            best: pool.best(self.fees.0, self.fees.1).map(|one| one.hash()).collect(),
+        }
+    }
+
+    /// All replicas that hear are what the pool is.
+    pub fn check(&self) {
+        self.hear();
+        let here = self.see(&self.leader);
+        for Replica { pool, began, .. } in self.replicas.iter().filter(|replica| !replica.away) {
+            assert_eq!(self.see(pool), here);
+            let arrived = pool.arrivals(began.0, usize::MAX);
+            assert_eq!(arrived.found, self.leader.arrivals(began.1, usize::MAX).found);
+            assert_eq!(arrived.next - began.0, self.leader.next_arrival() - began.1);
+        }
+        assert!(self.wire.take().is_empty(), "who only looks changes nothing");
+    }
+}
+
+/// Few departures are remembered, and few transactions fit.
+pub fn small() -> PoolConfig {
+    PoolConfig {
+        max_transactions: 12,
+        max_bytes: 160_000,
+        max_per_sender: 5,
+        max_departed: 6,
+        ..PoolConfig::default()
+    }
+}
