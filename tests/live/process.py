@@ -24,7 +24,7 @@ STOP_TIME = 30.0
 # Steps come fast, so that tests are quick; blocks last long enough to look into one while it is pending.
 FAST = ("--block-time", "2s", "--step", "50ms")
 
-_URL = re.compile(r"http://\S+:\d+")
+_URL = re.compile(r"https?://\S+:\d+")
 
 
 class LiveNode:

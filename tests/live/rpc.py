@@ -42,7 +42,8 @@ class Rpc:
         parts = urlsplit(url)
         assert parts.hostname
         self.url = url
-        self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._ids = itertools.count(1)
 
     def __call__(self, method: str, *params: Any) -> Any:

@@ -8,12 +8,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from command import foreseal
 from live import LiveNode, Rpc, RpcFailure, live_node, wait_for
 from live.blocks import wait_for_block
+from raw_websocket import RawWebSocket
+from unix_http import UnixConnection
 
 _ADMIN = re.compile(r"administrators call at (http://\S+)")
 JSON = {"Content-Type": "application/json"}
@@ -75,6 +78,46 @@ def test_run_refuses_every_development_method_on_both_listeners(dev: Pair, run: 
             assert refused.code == -32601, method
             assert refused.message == f"the method {method} is served by development nodes only: foreseal dev"
         assert int(rpc("eth_blockNumber"), 16) - int(head, 16) < 10
+
+
+def test_no_setting_opens_development_methods_on_run(dev: Pair, run: Pair, tmp_path: Path) -> None:
+    folder, file, socket = tmp_path / "d", tmp_path / "f.toml", tmp_path / "admin.sock"
+    with live_node("--datadir", str(folder)):
+        pass
+    file.write_text("[access]\npublic = false\nhosts = ['*']\n[server]\nhost = '0.0.0.0'\n")
+    more = ("--datadir", str(folder), "--config", str(file), "--admin", f"unix:{socket}")
+    refused = [*sorted(names(dev.public) - names(run.public)), SET["method"]]
+    with live_node(*more, command="run") as node:
+        batch = [SET | {"method": name} for name in refused]
+        assert {each["error"]["code"] for each in node.rpc.post(json.dumps(batch).encode(), JSON).json()} == {-32601}
+        with RawWebSocket(urlsplit(node.url).port or 0) as line:
+            for name in refused:
+                line.call(name)
+                assert line.hear()["error"]["code"] == -32601
+        # What is for administrators is at the socket, and nothing else than that is.
+        assert socket.stat().st_mode & 0o777 == 0o600
+        connection = UnixConnection(socket)
+        connection.request("POST", "/", json.dumps([SET, *batch[:-1]]), JSON)
+        first, *others = json.loads(connection.getresponse().read())
+        connection.close()
+        assert first["result"] is True
+        assert {each["error"]["code"] for each in others} == {-32601}
+    assert not socket.exists()
+
+
+@pytest.mark.parametrize(("variable", "words"), [("DEV", "is a setting of"), ("DEVELOPMENT", "is no variable")])
+def test_no_variable_opens_development_methods_on_run(variable: str, words: str, tmp_path: Path) -> None:
+    ended = foreseal("run", "--datadir", tmp_path / "d", env={f"FORESEAL_{variable}": "1"})
+    assert ended.returncode == 2
+    assert f"FORESEAL_{variable} {words}" in ended.stderr
+
+
+@pytest.mark.parametrize("where", ["0.0.0.0:8546", "[::]:8546", "10.1.2.3:8546", "example.com:8546"])
+def test_administrators_are_never_where_others_reach(where: str, tmp_path: Path) -> None:
+    ended = foreseal("run", "--datadir", tmp_path / "d", "--admin", where)
+    assert ended.returncode == 2
+    assert f"{where} is no loopback address, and methods for administrators are never where others" in ended.stderr
+    assert "127.0.0.1:PORT, [::1]:PORT or unix:PATH" in ended.stderr
 
 
 def test_finality_is_set_on_the_admin_listener_alone(dev: Pair, run: Pair) -> None:
@@ -149,3 +192,9 @@ def test_a_taken_address_is_named_before_anything_is_opened(dev: Pair, tmp_path:
     assert done.returncode == 1
     assert f"cannot listen on {where}" in done.stderr
     assert not (tmp_path / "new").exists()
+
+
+def test_development_methods_that_others_reach_are_warned_of(node: LiveNode) -> None:
+    assert "is no loopback address" not in node.printed
+    with live_node("--host", "0.0.0.0") as reachable:
+        assert "Warning: 0.0.0.0 is no loopback address. Whoever reaches it may use the keys above" in reachable.printed

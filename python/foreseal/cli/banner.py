@@ -4,10 +4,16 @@ from rich.console import Console
 
 from foreseal._core import derive_accounts
 from foreseal.server import Settings
+from foreseal.server.address import is_loopback
 from foreseal.server.durations import format_duration
 
 _CURL = """curl -s {url} -H 'Content-Type: application/json' \\
   -d '{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["pending",false]}}'"""
+
+_REACHABLE = """
+  [bold red]Warning: {host} is no loopback address.[/] Whoever reaches it may use the keys above, spend from
+  any account, and change the chain, its balances and its clock. Requests need a loopback Host name, or one of
+  --allowed-host: that keeps out web pages and nobody else."""
 
 
 class Banner:
@@ -38,6 +44,8 @@ class Banner:
             console.print(
                 "  [bold yellow]Everybody knows these keys: whatever is sent to them on a real chain is lost.[/]"
             )
+        if not is_loopback(settings.listen.host):
+            console.print(_REACHABLE.format(host=settings.listen.host))
         console.print("\n  Look at the block that is being built:\n")
         console.print(_CURL.format(url=url), markup=False)
         console.print("\n  Ctrl-C stops.\n")

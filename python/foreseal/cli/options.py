@@ -1,6 +1,7 @@
 """Options of the commands that take settings, made from the table."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from foreseal.server.settings.kinds import FilePath, Flag, Folder, Kind, Names, 
 from foreseal.server.settings.model import default_of
 from foreseal.server.settings.setting import Command
 from foreseal.server.settings.sources import Gathered
+from foreseal.server.tls import TlsError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -77,13 +79,17 @@ def gathered(command: Command, config: Path | None, options: dict[str, Any]) -> 
 
 
 def settings_of(values: Gathered, datadir: Path | None = None) -> Settings:
-    """The settings, typed. Raises a usage error if some do not go together."""
+    """The settings, typed, and a warning shown if there is one. Raises a usage error if they cannot be used."""
     if datadir is None and values.values["node.datadir"].value is None:
         raise click.UsageError("Missing option '--datadir': the folder of the chain")
     try:
-        return values.settings(datadir)
-    except SettingsError as error:
+        settings = values.settings(datadir)
+        warning = settings.listen.tls.check(time.time()) if settings.listen.tls else None
+    except (SettingsError, TlsError) as error:
         raise click.UsageError(str(error)) from None
+    if warning:
+        click.echo(f"foreseal: warning: {warning}", err=True)
+    return settings
 
 
 def _default(setting: Setting) -> str:

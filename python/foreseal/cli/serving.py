@@ -18,4 +18,5 @@ def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None])
         if app.admin_url:
             click.echo(f"foreseal: administrators call at {app.admin_url}")
 
-    serve(app, settings.listen.host, settings.listen.port, listening)
+    listen = settings.listen
+    serve(app, listen.host, listen.port, listening, listen.tls)

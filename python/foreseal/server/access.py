@@ -1,7 +1,8 @@
 """Who may call: Host names, and pages of other origins."""
 
-import ipaddress
 from collections.abc import Mapping
+
+from foreseal.server.address import is_loopback
 
 Headers = Mapping[bytes, bytes]
 
@@ -44,9 +45,4 @@ def _host_name(value: str) -> str:
 
 
 def _is_loopback(name: str) -> bool:
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(name) or name.endswith(".localhost")

@@ -1,6 +1,12 @@
 """Where a server listens."""
 
+import ipaddress
 import socket
+from pathlib import Path
+
+UNIX = "unix:"
+LONGEST_PATH = 107
+"""Bytes of the path of a Unix socket."""
 
 
 class AddressError(OSError):
@@ -17,6 +23,27 @@ def parse_address(text: str) -> tuple[str, int]:
     if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
         raise ValueError(f"{text!r} is no address: write HOST:PORT, such as 127.0.0.1:8546")
     return host, int(port)
+
+
+def parse_admin_address(text: str) -> tuple[str, int] | Path:
+    """As `parse_address`, or the path of a Unix socket, written unix:PATH. Raises ValueError."""
+    if not text.startswith(UNIX):
+        try:
+            return parse_address(text)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {UNIX}PATH") from None
+    path = Path(text.removeprefix(UNIX))
+    if len(str(path.absolute()).encode()) > LONGEST_PATH or not path.name:
+        raise ValueError(f"{text!r} is no address: write {UNIX}PATH, at most {LONGEST_PATH} bytes of an absolute path")
+    return path
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there; a name other than localhost may stand for anything."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def free_address(host: str, port: int) -> tuple[str, int]:
@@ -36,10 +63,10 @@ def free_address(host: str, port: int) -> tuple[str, int]:
         raise AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
-def url(address: str, port: int) -> str:
+def url(address: str, port: int, scheme: str = "http") -> str:
     """The URL at which this machine reaches a server that listens on a numeric address."""
     host = reachable(address)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def reachable(address: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from foreseal.errors import NodeError
@@ -30,6 +31,16 @@ def _node(settings: bytes) -> Any:
     from foreseal._core import Node
 
     return Node(settings)
+
+
+def _free(admin: tuple[str, int] | Path | None) -> tuple[str, int] | Path | None:
+    """Where the admin listener will be, if anything can listen there. Raises `AddressError`."""
+    if not isinstance(admin, Path):
+        return free_address(*admin) if admin else None
+    from foreseal.server.unix_listener import free_path
+
+    free_path(admin)
+    return admin
 
 
 class App:
@@ -77,7 +88,7 @@ class App:
         """
         settings = self._settings or from_environment(os.environ)
         # Looked at before anything is opened.
-        admin = free_address(*settings.admin) if settings.admin else None
+        admin = _free(settings.admin)
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
         node = await asyncio.to_thread(self._make_node or _node, settings.for_core(self._role))
         dispatcher = Dispatcher(node, settings.limits, self.registry, settings.forbidden)
@@ -91,7 +102,11 @@ class App:
         )
         self._endpoint = Endpoint(Handler(node, dispatcher, settings, connections), bodies, connections)
         if admin is not None:
-            await self._open_admin(settings, dispatcher, bodies, connections, admin)
+            try:
+                await self._open_admin(settings, dispatcher, bodies, connections, admin)
+            except AddressError:
+                await self.shutdown()
+                raise
 
     async def _open_admin(
         self,
@@ -99,18 +114,19 @@ class App:
         dispatcher: Dispatcher,
         bodies: Bodies,
         connections: Connections,
-        where: tuple[str, int],
+        where: tuple[str, int] | Path,
     ) -> None:
         # granian is imported only where a listener of our own is wanted: another server may be in front.
         from foreseal.server.listener import Listener
+        from foreseal.server.unix_listener import UnixListener
 
         node = self._node.for_admin()
         answering = Dispatcher(node, settings.limits, self.registry, completions=dispatcher.calls.completions)
         handler = Handler(node, answering, settings, connections, admin=True)
-        self._admin = Listener(Endpoint(handler, bodies, connections), *where)
+        endpoint = Endpoint(handler, bodies, connections)
+        self._admin = UnixListener(endpoint, where) if isinstance(where, Path) else Listener(endpoint, *where)
         if not await self._admin.start():
-            await self.shutdown()
-            raise AddressError(f"cannot listen on {where[0]}:{where[1]}")
+            raise AddressError(f"cannot listen on {self._admin.url}")
         self.admin_url = self._admin.url
 
     async def started(self) -> None:

@@ -11,6 +11,7 @@ from foreseal.server.address import free_address
 from foreseal.server.app import App
 from foreseal.server.listener import AHEAD, Listener
 from foreseal.server.shared import LEAVE, SharedSocket
+from foreseal.server.tls import Tls
 
 # Seconds that the clients of a worker that leaves get to send one more request each, whose response ends their
 # connection. One that is silent for so long is closed, as any that is idle may be.
@@ -19,22 +20,22 @@ LEAVE_TIME = 5.0
 Told = Callable[[], None]
 
 
-def serve(app: App, host: str, port: int, on_listening: Callable[[str], None]) -> None:
+def serve(app: App, host: str, port: int, on_listening: Callable[[str], None], tls: Tls | None = None) -> None:
     """Start the application, answer on `host`:`port` (0: any free port) until SIGINT or SIGTERM, stop in good order.
 
     `on_listening` gets the URL once requests are answered. Raises `AddressError`, and what `App.startup` and
     `App.started` raise: a node whose journal cannot be replayed ends the server.
     """
-    _run(_serve(app, host, port, on_listening))
+    _run(_serve(app, host, port, on_listening, tls))
 
 
-def serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told) -> None:
+def serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told, tls: Tls | None = None) -> None:
     """As `serve`, on a socket that other processes accept from as well. Stopped by SIGTERM, or by `LEAVE`: then its
     clients are led over to the others first.
 
     `on_ready` is called when the application has started.
     """
-    _run(_serve_shared(app, shared, on_listening, on_ready))
+    _run(_serve_shared(app, shared, on_listening, on_ready, tls))
 
 
 def hold(app: App, on_open: Told, on_ready: Told) -> None:
@@ -47,14 +48,14 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], None]) -> None:
+async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], None], tls: Tls | None) -> None:
     stop = _on(signal.SIGINT, signal.SIGTERM)
     address, port = free_address(host, port)
     app.ahead = AHEAD
     await app.startup()
     try:
         if not stop.is_set():
-            listener = Listener(app, address, port)
+            listener = Listener(app, address, port, tls=tls)
             try:
                 if await listener.start(stop):
                     on_listening(listener.url)
@@ -67,12 +68,12 @@ async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], N
         await app.shutdown()
 
 
-async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told) -> None:
+async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told, tls: Tls | None) -> None:
     stop, leave = _on(signal.SIGTERM), _on(LEAVE)
     app.ahead = AHEAD
     await app.startup()
     try:
-        listener = Listener(app, *shared.address, shared)
+        listener = Listener(app, *shared.address, shared, tls)
         try:
             if await listener.start():
                 on_listening()

@@ -12,6 +12,7 @@ from granian.server.embed import Server
 
 from foreseal.server.address import reachable, url
 from foreseal.server.shared import BACKLOG, SharedSocket
+from foreseal.server.tls import Tls
 
 # Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
 # clients poll: every now and then the close would meet a request on its way, which then fails.
@@ -26,42 +27,54 @@ STOP_TIME = 10.0
 # Seconds between two looks whether the server listens already.
 _LOOK = 0.01
 
+OPTIONS: dict[str, Any] = {
+    "interface": Interfaces.ASGINL,
+    "http": HTTPModes.http1,
+    "http1_settings": HTTP1Settings(header_read_timeout=IDLE_TIME),
+    "websockets": True,
+    "backlog": BACKLOG,
+    "log_level": LogLevels.error,
+}
+"""What every listener tells granian."""
 
-class _SharingServer(Server):
-    """granian on a socket that listens already, and that other processes accept from as well."""
 
-    def __init__(self, application: Any, shared: SharedSocket, **options: Any) -> None:
+class BoundServer(Server):
+    """granian on a socket that listens already, and that other processes may accept from as well."""
+
+    def __init__(self, application: Any, fd: int, *, is_unix: bool = False, **options: Any) -> None:
+        """`fd` is closed by granian."""
         super().__init__(application, **options)
-        self._shared = shared
+        # What pickle hands granian's own workers: descriptor, whether it is a Unix socket, backlog.
+        holder: Any = vars(net)["SocketHolder"]
+        self._bound = holder(fd, is_unix, BACKLOG)
 
     def _init_shared_socket(self) -> None:
-        # What pickle hands its own workers: descriptor, whether it is a Unix socket, backlog.
-        holder: Any = vars(net)["SocketHolder"]
-        self._shd = holder(self._shared.fd, False, BACKLOG)
+        self._shd = self._bound
 
 
 class Listener:
     """Answers on one address from `start` to `stop`, on the event loop that runs."""
 
-    def __init__(self, application: Any, address: str, port: int, shared: SharedSocket | None = None) -> None:
-        """`address` is numeric, and `port` one that is free; or both are those of a `shared` socket."""
-        self.url = url(address, port)
+    def __init__(
+        self,
+        application: Any,
+        address: str,
+        port: int,
+        shared: SharedSocket | None = None,
+        tls: Tls | None = None,
+    ) -> None:
+        """`address` is numeric, and `port` one that is free; or both are those of a `shared` socket.
+
+        With `tls` it speaks HTTPS and WSS alone.
+        """
+        self.url = url(address, port, "https" if tls else "http")
         """Where this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when the server ended by itself, with its failure if there was one."""
         self._where = (reachable(address), port)
         self._shared = shared
-        options: dict[str, Any] = {
-            "address": address,
-            "port": port,
-            "interface": Interfaces.ASGINL,
-            "http": HTTPModes.http1,
-            "http1_settings": HTTP1Settings(header_read_timeout=IDLE_TIME),
-            "websockets": True,
-            "backlog": BACKLOG,
-            "log_level": LogLevels.error,
-        }
-        self._server = _SharingServer(application, shared, **options) if shared else Server(application, **options)
+        options = OPTIONS | {"address": address, "port": port} | (tls.options() if tls else {})
+        self._server = BoundServer(application, shared.fd, **options) if shared else Server(application, **options)
 
     async def start(self, stop: asyncio.Event | None = None) -> bool:
         """Wait until the port takes connections; False if the server ends, or `stop` is set, before."""

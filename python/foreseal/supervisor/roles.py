@@ -20,7 +20,8 @@ def fill(handover: Handover, make_node: Callable[[bytes], Any] | None) -> int:
         if handover.socket is None:
             hold(app, lambda: report.opened(app.admin_url), report.ready)
         else:
-            serve_shared(app, SharedSocket(handover.socket), lambda: report.opened(None), report.ready)
+            tls = handover.settings.listen.tls
+            serve_shared(app, SharedSocket(handover.socket), lambda: report.opened(None), report.ready, tls)
     except NodeError as error:
         report.failed(error)
         return WRONG_USE if error.wrong_use else FAILED

@@ -95,7 +95,8 @@ class Supervisor:
         for worker in self._workers:
             self._keep(worker)
         await asyncio.wait([worker.opened for worker in self._workers], return_when=asyncio.FIRST_COMPLETED)
-        on_listening(url(*self._listening.getsockname()[:2]))
+        address, port = self._listening.getsockname()[:2]
+        on_listening(url(address, port, self._settings.listen.scheme))
         await self._replace_when(told.replace)
 
     async def _replace_when(self, asked: asyncio.Event) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from foreseal.server.address import parse_address
+from foreseal.server.address import UNIX, is_loopback, parse_admin_address
 from foreseal.server.durations import format_duration, parse_duration
 
 MOST = 2**63 - 1
@@ -43,6 +43,10 @@ class Kind(ABC):
     def fits(self, _value: Any) -> bool:
         """Whether a value is inside the bounds."""
         return True
+
+    def misfit(self, value: Any, subject: str) -> str:
+        """What is said of a value that does not fit."""
+        return f"{self.plain(value)} is not in the range: {subject} must be {self.bounds}"
 
     def plain(self, value: Any) -> Plain:
         """The value as a file writes it."""
@@ -240,19 +244,30 @@ class HexBytes(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Address(Kind):
-    """Host and port, written HOST:PORT."""
+class AdminAddress(Kind):
+    """Where this machine alone reaches a listener: host and port, or the path of a Unix socket."""
 
-    metavar = "HOST:PORT"
+    metavar = "ADDRESS"
 
     @property
     def allowed(self) -> str:
-        return "HOST:PORT, an IPv6 address in brackets"
+        return "unix:PATH, or HOST:PORT with a loopback address"
 
-    def parse(self, text: str) -> tuple[str, int]:
-        return parse_address(text)
+    def parse(self, text: str) -> tuple[str, int] | Path:
+        return parse_admin_address(text)
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, Path) or is_loopback(value[0])
+
+    def misfit(self, value: Any, _subject: str) -> str:
+        return (
+            f"{self.plain(value)} is no loopback address, and methods for administrators are never where others reach "
+            "them: write 127.0.0.1:PORT, [::1]:PORT or unix:PATH"
+        )
 
     def plain(self, value: Any) -> str:
+        if isinstance(value, Path):
+            return f"{UNIX}{value}"
         host, port = value
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

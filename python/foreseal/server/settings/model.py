@@ -12,12 +12,14 @@ from foreseal.server.access import Hosts
 from foreseal.server.durations import format_duration
 from foreseal.server.settings.setting import Setting, SettingsError
 from foreseal.server.settings.table import TABLE
+from foreseal.server.tls import Tls
 
 PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
 """Methods that the public endpoint refuses with HTTP 403."""
 
 LEAST_STEP = 10
 WEI = 10**18
+_TLS = ("tls_cert", "tls_key", "tls_client_ca")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,21 @@ class Listen:
     """0: any free one."""
     workers: int = 1
     """Processes that answer there; more than one are followers of another one, the sequencer."""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+
+    @property
+    def tls(self) -> Tls | None:
+        """What it takes to speak TLS; None for plain HTTP."""
+        if self.tls_cert is None or self.tls_key is None:
+            return None
+        return Tls(self.tls_cert, self.tls_key, self.tls_client_ca)
+
+    @property
+    def scheme(self) -> str:
+        """What its URL begins with."""
+        return "http" if self.tls is None else "https"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +121,8 @@ class Settings:
     """Whether pages of any origin may call (CORS), as in development."""
     development: bool = False
     """Whether tests may change chain, clock and accounts, and the node signs for its own accounts."""
-    admin: tuple[str, int] | None = None
-    """Host and port (0: any free one) of the admin listener; None opens none."""
+    admin: tuple[str, int] | Path | None = None
+    """Loopback host and port (0: any free one), or Unix socket, of the admin listener; None opens none."""
     hosts: frozenset[str] = frozenset()
     """Host names that requests may carry beside loopback ones; empty accepts any unless `browsers`, `*` accepts any."""
     store: StoreSettings = field(default_factory=StoreSettings)
@@ -138,6 +155,10 @@ class Settings:
                 "node.finalized_depth",
             )
 
+        listen = self.listen
+        if (listen.tls_cert is None) != (listen.tls_key is None) or (listen.tls_client_ca and not listen.tls_cert):
+            raise SettingsError("TLS needs both tls_cert and tls_key", *(f"server.{name}" for name in _TLS))
+
     @property
     def forbidden(self) -> frozenset[str]:
         """Methods that are refused with HTTP 403."""
@@ -148,9 +169,8 @@ class Settings:
         return Hosts(self.hosts, any_by_default=not self.browsers)
 
     def admin_hosts(self) -> Hosts:
-        """Host names that requests to the admin listener may carry: its own as well."""
-        own = frozenset({self.admin[0].lower()} if self.admin else ())
-        return Hosts(self.hosts | own, any_by_default=False)
+        """Host names that requests to the admin listener may carry."""
+        return Hosts(self.hosts, any_by_default=False)
 
     def for_core(self, role: Mapping[str, str] | None = None) -> bytes:
         """The part that the core needs, JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.

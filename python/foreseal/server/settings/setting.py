@@ -69,5 +69,5 @@ class Setting:
         """The value, if it is inside the bounds of its kind. Raises ValueError."""
         if value is not None and not self.kind.fits(value):
             subject = _SUBJECTS.get(self.section, "the {}").format(self.key.partition(".")[2].replace("_", " "))
-            raise ValueError(f"{self.kind.plain(value)} is not in the range: {subject} must be {self.kind.bounds}")
+            raise ValueError(self.kind.misfit(value, subject))
         return value

@@ -3,7 +3,18 @@
 Another setting is a row here and a field of `Settings` (or of a part of it) with its type and default.
 """
 
-from foreseal.server.settings.kinds import Address, Duration, FilePath, Flag, Folder, HexBytes, Kind, Names, Text, Whole
+from foreseal.server.settings.kinds import (
+    AdminAddress,
+    Duration,
+    FilePath,
+    Flag,
+    Folder,
+    HexBytes,
+    Kind,
+    Names,
+    Text,
+    Whole,
+)
 from foreseal.server.settings.setting import STARTED, Command, Setting
 
 SECTIONS = {
@@ -40,6 +51,18 @@ def _dev(name: str, kind: Kind, help: str, *, secret: bool = False) -> Setting:
 
 def _store(name: str, kind: Kind, help: str, *, more: str = "") -> Setting:
     return Setting(key=f"store.{name}", name=f"store_{name}", kind=kind, help=help, more=more, place=f"store.{name}")
+
+
+def _tls(name: str, help: str, *, unset: str) -> Setting:
+    return Setting(
+        key=f"server.{name}",
+        name=name,
+        kind=FilePath(),
+        help=help,
+        unset=unset,
+        place=f"listen.{name}",
+        commands=STARTED,
+    )
 
 
 def _limit(name: str, kind: Kind, help: str, more: str = "", *, of: str = "limits") -> Setting:
@@ -148,6 +171,13 @@ _SERVER = (
         place="listen.workers",
         commands=frozenset[Command](("run",)),
     ),
+    _tls("tls_cert", "Certificate chain in PEM: the listener speaks HTTPS and WSS.", unset="plain HTTP"),
+    _tls("tls_key", "Private key of the certificate in PEM, without a password.", unset="needed with a certificate"),
+    _tls(
+        "tls_client_ca",
+        "Certificates in PEM of who signs those of clients; others are refused.",
+        unset="clients need no certificate",
+    ),
 )
 
 _ACCESS = (
@@ -161,8 +191,9 @@ _ACCESS = (
     Setting(
         key="access.admin",
         name="admin",
-        kind=Address(),
-        help="Answer here too, and the methods for administrators here alone; port 0: any free.",
+        kind=AdminAddress(),
+        help="Answer at HOST:PORT or unix:PATH too, and the methods for administrators here alone.",
+        more="A loopback address, port 0 being any free one, or a Unix socket that only its owner may use.",
         unset="nowhere",
         place="admin",
     ),

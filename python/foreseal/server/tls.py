@@ -1,0 +1,121 @@
+"""Certificate and key of a listener: looked at before anything starts, by a handshake with itself."""
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_DAY = 86_400
+# Days before the end of a certificate from which a start says so.
+SOON = 14
+# X509_V_FLAG_NO_CHECK_TIME, which `ssl` does not name: the times are compared here, with a clock that is passed in.
+_NO_TIMES = 0x200000
+# Bytes of a key file that are looked at.
+_MOST_KEY = 1 << 16
+
+
+class TlsError(ValueError):
+    """A certificate or key that cannot be used; the message names the setting and the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files of a listener that speaks TLS, all PEM."""
+
+    cert: Path
+    """Certificate, and behind it those between it and one that clients know."""
+    key: Path
+    """Its private key, without a password."""
+    client_ca: Path | None = None
+    """Certificates of who signs those of clients: only clients with one are served."""
+
+    def options(self) -> dict[str, Any]:
+        """What granian takes."""
+        from granian.constants import SSLProtocols
+
+        return {
+            "ssl_cert": self.cert,
+            "ssl_key": self.key,
+            "ssl_ca": self.client_ca,
+            "ssl_client_verify": self.client_ca is not None,
+            "ssl_protocol_min": SSLProtocols.tls12,
+        }
+
+    def check(self, now: float) -> str | None:
+        """A warning about the time of the certificate, `now` in seconds of the epoch, if there is one to be given.
+
+        Raises `TlsError` for files that no listener can use.
+        """
+        for setting, path in (("tls_cert", self.cert), ("tls_key", self.key), ("tls_client_ca", self.client_ca)):
+            if path is not None:
+                _readable(setting, path)
+        if self.client_ca is not None:
+            _load("tls_client_ca", self.client_ca, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        begin, end = self._times()
+        shown = ssl.cert_time_to_seconds
+        if now < shown(begin):
+            return f"tls_cert: {self.cert} is valid from {begin} on, and not yet: clients will refuse it"
+        if now >= shown(end):
+            return f"tls_cert: {self.cert} has expired on {end}: clients will refuse it"
+        left = int((shown(end) - now) // _DAY)
+        return f"tls_cert: {self.cert} expires in {left} days, on {end}" if left < SOON else None
+
+    def _times(self) -> tuple[str, str]:
+        """From when and until when the certificate is valid, as a client sees it."""
+        trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trusting.check_hostname = False
+        trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VerifyFlags(_NO_TIMES)
+        _load("tls_cert", self.cert, trusting)
+        serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if b"ENCRYPTED" in self.key.read_bytes()[:_MOST_KEY]:
+            raise TlsError(f"tls_key: {self.key} has a password: give the key without one")
+        try:
+            serving.load_cert_chain(self.cert, self.key, "")
+        except ssl.SSLError as error:
+            if "MISMATCH" in (error.reason or ""):
+                raise TlsError(f"tls_key: {self.key} is not the key of the certificate in {self.cert}") from None
+            raise TlsError(f"tls_key: {self.key} holds no private key that can be used: {_reason(error)}") from None
+        found = _shaken(serving, trusting)
+        return str(found["notBefore"]), str(found["notAfter"])
+
+
+def _readable(setting: str, path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except OSError as error:
+        raise TlsError(f"{setting}: cannot read {path}: {error.strerror or error}") from None
+
+
+def _load(setting: str, path: Path, into: ssl.SSLContext) -> None:
+    try:
+        into.load_verify_locations(path)
+    except ssl.SSLError:
+        raise TlsError(f"{setting}: {path} holds no certificate in PEM") from None
+
+
+def _shaken(serving: ssl.SSLContext, trusting: ssl.SSLContext) -> dict[str, Any]:
+    """The server's certificate, after a handshake of the two in memory."""
+    one, other = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(one, other)
+    server = serving.wrap_bio(other, one, server_side=True)
+    waiting = {client, server}
+    try:
+        # Each turn of two sends what the other waits for; a handshake takes three at most.
+        for _ in range(8):
+            for side in tuple(waiting):
+                try:
+                    side.do_handshake()
+                    waiting.discard(side)
+                except ssl.SSLWantReadError:
+                    pass
+        found = client.getpeercert()
+    except ssl.SSLError as error:
+        raise TlsError(f"tls_cert: no TLS with this certificate: {_reason(error)}") from None
+    if not found:
+        raise TlsError("tls_cert: no TLS with this certificate")
+    return dict(found)
+
+
+def _reason(error: ssl.SSLError) -> str:
+    return (error.reason or str(error)).replace("_", " ").lower()

@@ -1,0 +1,73 @@
+"""granian on a Unix socket that only its owner may use."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+from pathlib import Path
+from typing import Any
+
+from foreseal.server.address import UNIX, AddressError
+from foreseal.server.listener import OPTIONS, BoundServer, Listener
+from foreseal.server.shared import BACKLOG
+
+_MODE = 0o600
+
+
+def free_path(path: Path) -> None:
+    """Take away the socket of a server that is gone. Raises `AddressError` if nothing can listen at `path`."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise AddressError(f"cannot listen at {UNIX}{path}: {path.parent} is not a folder") from None
+        return
+    except OSError as error:
+        raise AddressError(f"cannot listen at {UNIX}{path}: {error.strerror or error}") from None
+    if not stat.S_ISSOCK(mode):
+        raise AddressError(f"cannot listen at {UNIX}{path}: there is a file that is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise AddressError(f"cannot listen at {UNIX}{path}: {error.strerror or error}") from None
+        else:
+            raise AddressError(f"cannot listen at {UNIX}{path}: another server does")
+
+
+class UnixListener(Listener):
+    """Answers at a path, which is removed at the end."""
+
+    def __init__(self, application: Any, path: Path) -> None:
+        """`path` is free. Raises `AddressError`."""
+        self.url = f"{UNIX}{path}"
+        self.serving: asyncio.Future[None] | None = None
+        self._path = path
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # Before there is a file: it never has any other mode.
+            os.fchmod(made.fileno(), _MODE)
+            made.bind(str(path))
+            made.listen(BACKLOG)
+        except OSError as error:
+            made.close()
+            raise AddressError(f"cannot listen at {self.url}: {error.strerror or error}") from None
+        made.setblocking(False)
+        self._file = path.lstat().st_ino
+        self._server = BoundServer(application, made.detach(), is_unix=True, **OPTIONS)
+
+    async def start(self, stop: asyncio.Event | None = None) -> bool:
+        """Answer. Connections wait in the socket, which listens already, until they are accepted."""
+        self.serving = asyncio.ensure_future(self._server.serve())
+        await asyncio.sleep(0)
+        return not self.serving.done() and not (stop is not None and stop.is_set())
+
+    async def stop(self) -> None:
+        """As `Listener.stop`; from the beginning on nobody finds the socket any more."""
+        with contextlib.suppress(OSError):
+            if self._path.lstat().st_ino == self._file:
+                self._path.unlink()
+        await super().stop()

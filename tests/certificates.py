@@ -1,0 +1,40 @@
+"""Certificates that tests make for themselves, in files."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import trustme
+
+from foreseal.server.tls import Tls
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """An authority, and what it signed: PEM files in one folder."""
+
+    folder: Path
+    authority: trustme.CA
+
+    @property
+    def ca(self) -> Path:
+        """The authority's own certificate."""
+        return self.folder / "ca.pem"
+
+    def issue(self, name: str = "server", until: datetime | None = None) -> Tls:
+        """A certificate for this machine and its key."""
+        made = self.authority.issue_cert("localhost", "127.0.0.1", "::1", not_after=until)
+        found = Tls(self.folder / f"{name}.pem", self.folder / f"{name}.key")
+        found.cert.write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
+        found.key.write_bytes(made.private_key_pem.bytes())
+        return found
+
+
+def certificates(folder: Path) -> Certificates:
+    """A new authority whose files are in `folder`."""
+    made = Certificates(folder, trustme.CA())
+    made.authority.cert_pem.write_to_path(str(made.ca))
+    return made
+
+
+EXPIRED = datetime(2020, 1, 1, tzinfo=UTC)

@@ -1,0 +1,130 @@
+"""HTTPS and WSS, and who is refused before a request is read."""
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.sync.client import connect
+
+from certificates import EXPIRED, Certificates, certificates
+from command import foreseal
+from foreseal.client import Client
+from foreseal.server.tls import Tls
+from live import LiveNode, live_node
+from live.process import foreseal_command
+
+CALL = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"})
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
+    """An authority that all clients in this process trust."""
+    found = certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(found.ca))
+    return found
+
+
+@contextlib.contextmanager
+def secured(tls: Tls, *arguments: str, command: str = "dev") -> Iterator[LiveNode]:
+    with live_node("--tls-cert", str(tls.cert), "--tls-key", str(tls.key), *arguments, command=command) as node:
+        yield node
+
+
+def test_calls_streams_and_pages_of_other_origins(made: Certificates) -> None:
+    with secured(made.issue()) as node:
+        assert node.url.startswith("https://127.0.0.1:")
+        assert node.rpc("eth_chainId") == "0x7a69"
+        with Client(node.url) as client:
+            assert client.chain_id() == 31337
+        with connect(node.url.replace("https", "wss")) as line:
+            line.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": ["newHeads"]}))
+            identifier = json.loads(line.recv(30))["result"]
+            assert json.loads(line.recv(30))["params"]["subscription"] == identifier
+        origin = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+        answer = node.rpc.request("OPTIONS", "/", headers=origin)
+        assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, "*")
+
+
+def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(made: Certificates) -> None:
+    with secured(made.issue()) as node:
+        where = ("127.0.0.1", urlsplit(node.url).port)
+        # Closed, not left to wait: no time-out.
+        plain = http.client.HTTPConnection(*where, timeout=20)
+        plain.request("POST", "/", CALL, JSON)
+        with pytest.raises((http.client.BadStatusLine, ConnectionError)):
+            plain.getresponse()
+        plain.close()
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+        old.set_ciphers("ALL:@SECLEVEL=0")
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with socket.create_connection(where, 20) as line, pytest.raises((ssl.SSLError, ConnectionError)):
+            old.wrap_socket(line)
+        assert node.rpc("eth_chainId") == "0x7a69"
+
+
+def test_clients_need_a_certificate_of_the_authority_that_is_named(made: Certificates, tmp_path: Path) -> None:
+    tls, client = made.issue(), made.issue("client")
+    (tmp_path / "strangers").mkdir()
+    stranger = certificates(tmp_path / "strangers").issue()
+
+    def ask(port: int, by: Tls | None) -> int:
+        context = ssl.create_default_context()
+        if by is not None:
+            context.load_cert_chain(by.cert, by.key)
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20, context=context)
+        with contextlib.closing(connection):
+            connection.request("POST", "/", CALL, JSON)
+            return connection.getresponse().status
+
+    arguments = ["dev", "--port", "0", "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
+    with listening([*arguments, "--tls-client-ca", str(made.ca)]) as port:
+        assert ask(port, client) == 200
+        for by in (None, stranger):
+            with pytest.raises(OSError, match=r"(?i)certificate|reset|eof|broken|closed"):
+                ask(port, by)
+
+
+@contextlib.contextmanager
+def listening(arguments: list[str]) -> Iterator[int]:
+    """The port of a node that `/readyz` cannot be asked of; it is stopped at the end."""
+    process = subprocess.Popen([foreseal_command(), *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        with process.stdout as lines:
+            found = next(match for line in lines if (match := re.search(r"https://\S+:(\d+)", line)))
+            yield int(found[1])
+            process.terminate()
+            lines.read()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_expired_certificate_is_warned_of_and_wrong_files_stop_the_start(made: Certificates, tmp_path: Path) -> None:
+    late, other = made.issue(until=EXPIRED), made.issue("other")
+    with listening(["dev", "--port", "0", "--tls-cert", str(late.cert), "--tls-key", str(late.key)]) as port:
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20)
+        with contextlib.closing(connection), pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+            connection.request("POST", "/", CALL, JSON)
+    for cert, key, words in (
+        (other.cert, late.key, "is not the key of the certificate"),
+        (tmp_path / "none.pem", late.key, "No such file or directory"),
+    ):
+        ended = foreseal("run", "--datadir", tmp_path / "d", "--tls-cert", cert, "--tls-key", key)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert words in ended.stderr
+        assert not (tmp_path / "d").exists()
+    ended = foreseal("run", "--datadir", tmp_path / "d", "--tls-cert", late.cert)
+    assert (ended.returncode, "TLS needs both tls_cert and tls_key" in ended.stderr) == (2, True)

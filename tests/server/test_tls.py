@@ -1,0 +1,73 @@
+"""Certificate and key, looked at before a listener starts."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from certificates import Certificates, certificates
+from foreseal.server import Settings, SettingsError
+from foreseal.server.settings import Listen
+from foreseal.server.tls import Tls, TlsError
+
+END = datetime(2030, 6, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Certificates:
+    return certificates(tmp_path)
+
+
+def refusal(tls: Tls) -> str:
+    with pytest.raises(TlsError) as told:
+        tls.check(END.timestamp() - 1e7)
+    return str(told.value)
+
+
+def test_a_good_pair_passes_with_and_without_an_authority_for_clients(made: Certificates) -> None:
+    tls = made.issue(until=END)
+    before = END.timestamp() - 1e7
+    assert tls.check(before) is None
+    assert Tls(tls.cert, tls.key, made.ca).check(before) is None
+
+
+def test_the_time_of_a_certificate_is_warned_of(made: Certificates) -> None:
+    tls = made.issue(until=END)
+    at = {days: tls.check((END - timedelta(days=days)).timestamp()) for days in (-1, 0, 13, 15)}
+    assert at[-1] == at[0] == f"tls_cert: {tls.cert} has expired on Jun  1 12:00:00 2030 GMT: clients will refuse it"
+    assert at[13] == f"tls_cert: {tls.cert} expires in 13 days, on Jun  1 12:00:00 2030 GMT"
+    assert at[15] is None
+    early = tls.check(0)
+    assert early is not None
+    assert "and not yet: clients will refuse it" in early
+
+
+def test_files_that_are_not_what_they_should_be_are_named(made: Certificates, tmp_path: Path) -> None:
+    tls, other, none, folder = made.issue(until=END), made.issue("other"), tmp_path / "none", tmp_path
+    garbage = tmp_path / "garbage"
+    garbage.write_bytes(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    assert refusal(Tls(none, tls.key)) == f"tls_cert: cannot read {none}: No such file or directory"
+    assert refusal(Tls(tls.cert, none)) == f"tls_key: cannot read {none}: No such file or directory"
+    assert refusal(Tls(folder, tls.key)) == f"tls_cert: cannot read {folder}: Is a directory"
+    assert refusal(Tls(tls.cert, tls.key, none)) == f"tls_client_ca: cannot read {none}: No such file or directory"
+    assert refusal(Tls(tls.cert, other.key)) == f"tls_key: {other.key} is not the key of the certificate in {tls.cert}"
+    assert refusal(Tls(tls.key, tls.key)) == f"tls_cert: {tls.key} holds no certificate in PEM"
+    assert refusal(Tls(garbage, tls.key)) == f"tls_cert: {garbage} holds no certificate in PEM"
+    assert refusal(Tls(tls.cert, tls.cert)).startswith(f"tls_key: {tls.cert} holds no private key that can be used: ")
+    assert refusal(Tls(tls.cert, tls.key, tls.key)) == f"tls_client_ca: {tls.key} holds no certificate in PEM"
+
+
+def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(made: Certificates) -> None:
+    tls = made.issue(until=END)
+    key = serialization.load_pem_private_key(tls.key.read_bytes(), None)
+    for form in (serialization.PrivateFormat.PKCS8, serialization.PrivateFormat.TraditionalOpenSSL):
+        locked = serialization.BestAvailableEncryption(b"secret")
+        tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, locked))
+        assert refusal(tls) == f"tls_key: {tls.key} has a password: give the key without one"
+
+
+@pytest.mark.parametrize("given", [{"tls_cert"}, {"tls_key"}, {"tls_client_ca"}, {"tls_key", "tls_client_ca"}])
+def test_a_certificate_needs_its_key(given: set[str]) -> None:
+    with pytest.raises(SettingsError, match="TLS needs both tls_cert and tls_key"):
+        Settings(Path("x"), listen=Listen(**dict.fromkeys(given, Path("f"))))  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""The admin listener on a Unix socket: who may use it, and what happens to its file."""
+
+import asyncio
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from foreseal.server.address import AddressError, is_loopback, parse_admin_address
+from foreseal.server.unix_listener import UnixListener, free_path
+from unix_http import UnixConnection
+
+
+async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+
+def ask(path: Path) -> bytes:
+    connection = UnixConnection(path)
+    connection.request("GET", "/x")
+    answer = connection.getresponse().read()
+    connection.close()
+    return answer
+
+
+def test_it_answers_at_a_path_of_its_owner_alone_and_removes_it(tmp_path: Path) -> None:
+    path = tmp_path / "admin.sock"
+
+    async def main() -> None:
+        before = os.umask(0)
+        try:
+            listener = UnixListener(echo, path)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert listener.url == f"unix:{path}"
+        assert await listener.start()
+        assert await asyncio.to_thread(ask, path) == b"/x"
+        with pytest.raises(AddressError, match="another server does"):
+            free_path(path)
+        await listener.stop()
+        assert not path.exists()
+
+    asyncio.run(main())
+
+
+def test_a_file_that_took_its_place_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "admin.sock"
+
+    async def main() -> None:
+        listener = UnixListener(echo, path)
+        await listener.start()
+        path.unlink()
+        path.write_text("another's")
+        await listener.stop()
+
+    asyncio.run(main())
+    assert path.read_text() == "another's"
+
+
+def test_the_socket_of_a_server_that_is_gone_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "admin.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    free_path(path)
+    assert not path.exists()
+    free_path(path)
+
+
+def test_where_nothing_can_listen(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("kept")
+    with pytest.raises(AddressError, match="there is a file that is no socket"):
+        free_path(file)
+    assert file.read_text() == "kept"
+    with pytest.raises(AddressError, match="nowhere is not a folder"):
+        free_path(tmp_path / "nowhere" / "s")
+    with pytest.raises(AddressError, match=r"cannot listen at unix:.*: Address already in use"):
+        UnixListener(echo, file)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("unix:/run/a.sock", Path("/run/a.sock")),
+        ("unix:a.sock", Path("a.sock")),
+        ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("[::1]:8546", ("::1", 8546)),
+    ],
+)
+def test_addresses_of_administrators(text: str, found: object) -> None:
+    assert parse_admin_address(text) == found
+
+
+@pytest.mark.parametrize("text", ["unix:", "unix:/", "unix:/" + "x" * 107, "8546", "/run/a.sock"])
+def test_what_is_no_address_of_administrators(text: str) -> None:
+    with pytest.raises(ValueError, match="is no address"):
+        parse_admin_address(text)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_one"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("LOCALHOST", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.example", False),
+        ("", False),
+    ],
+)
+def test_loopback(host: str, is_one: bool) -> None:
+    assert is_loopback(host) is is_one
