@@ -30,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills readers promises differential docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills readers hostile promises differential docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with wh
 
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
 	PYTHONPATH=tests $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json
+
+hostile: build $(VENV)/.dev ## Send a node a million malformed requests, hold 10,000 slow connections, save what honest clients saw
+	PYTHONPATH=tests $(BIN)/python -m hostile --save benches/results/hostile.json $(ARGS)
 
 promises: build $(VENV)/.dev ## Fill STEPS steps over a kill, verify all that was signed, and each with one bit changed, save the summary
 	PYTHONPATH=tests $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json

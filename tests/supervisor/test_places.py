@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from foreseal.server.address import AddressError
 from foreseal.server.settings import SettingsError
-from foreseal.supervisor.places import LONGEST_PATH, feed_path, listen
+from foreseal.supervisor.places import LONGEST_PATH, feed_path
 
 
 def private(folder: Path) -> bool:
@@ -58,19 +57,3 @@ def test_no_place_at_all_is_a_clear_error(tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack, pytest.raises(SettingsError, match="short enough"):
         feed_path(deep, {"XDG_RUNTIME_DIR": str(deep)}, stack)
     assert not any(deep.iterdir())
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
-def test_a_free_port_is_found(host: str) -> None:
-    with listen(host, 0) as listening, socket.create_connection(("127.0.0.1", listening.getsockname()[1])) as line:
-        accepted, _ = listening.accept()
-        with accepted:
-            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-            assert line.getpeername() == accepted.getsockname()
-
-
-def test_a_taken_port_is_a_clear_error() -> None:
-    with listen("127.0.0.1", 0) as first:
-        port = first.getsockname()[1]
-        with pytest.raises(AddressError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
-            listen("127.0.0.1", port)

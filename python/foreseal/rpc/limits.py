@@ -19,6 +19,8 @@ class Limits:
     """Most calls waiting for or running on core threads (HTTP 429)."""
     wait: int = 20_000
     """Longest time that a body may take to come, ms (HTTP 408)."""
+    open: int = 16_384
+    """Most connections of any kind that a process has open; others wait to be accepted."""
     connections: int = 512
     """Most WebSocket connections at once (HTTP 503 to the handshake)."""
     connection_calls: int = 16

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.errors import NodeError
-from foreseal.rpc import Dispatcher, Registry
+from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.registry import Function
 from foreseal.server.address import AddressError, free_address
 from foreseal.server.bodies import Bodies
@@ -71,6 +71,7 @@ class App:
         self._make_node = make_node
         self._role = role or {}
         self._node: Any = None
+        self._open = Limits().open
         self._dispatcher: Dispatcher | None = None
         self._endpoint: Endpoint | None = None
         self._bodies: Bodies | None = None
@@ -95,7 +96,7 @@ class App:
         loop = asyncio.get_running_loop()
         dispatcher.calls.completions.attach(loop)
         node.start()
-        self._node, self._dispatcher = node, dispatcher
+        self._node, self._dispatcher, self._open = node, dispatcher, settings.limits.open
         self._bodies = bodies = Bodies(loop, settings.limits.wait)
         self._connections = connections = Connections(
             dispatcher.calls.completions.hub, settings.limits, loop, self.ahead
@@ -128,6 +129,11 @@ class App:
         if not await self._admin.start():
             raise AddressError(f"cannot listen on {self._admin.url}")
         self.admin_url = self._admin.url
+
+    @property
+    def open(self) -> int:
+        """Most connections that the server in front may have open, from `startup` on."""
+        return self._open
 
     async def started(self) -> None:
         """Wait until the journal is replayed. Raises `NodeError` with the reason if it cannot be.

@@ -7,9 +7,9 @@ from typing import Any
 
 import uvloop
 
-from foreseal.server.address import free_address
 from foreseal.server.app import App
 from foreseal.server.listener import AHEAD, Listener
+from foreseal.server.listening import listen, room
 from foreseal.server.shared import LEAVE, SharedSocket
 from foreseal.server.tls import Tls
 
@@ -50,12 +50,13 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], None], tls: Tls | None) -> None:
     stop = _on(signal.SIGINT, signal.SIGTERM)
-    address, port = free_address(host, port)
+    # Before anything is opened; the server that accepts from it closes its descriptor.
+    shared = SharedSocket(listen(host, port).detach())
     app.ahead = AHEAD
     await app.startup()
     try:
         if not stop.is_set():
-            listener = Listener(app, address, port, tls=tls)
+            listener = Listener(app, *shared.address, shared, tls, room(app.open))
             try:
                 if await listener.start(stop):
                     on_listening(listener.url)
@@ -73,7 +74,7 @@ async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_r
     app.ahead = AHEAD
     await app.startup()
     try:
-        listener = Listener(app, *shared.address, shared, tls)
+        listener = Listener(app, *shared.address, shared, tls, room(app.open))
         try:
             if await listener.start():
                 on_listening()

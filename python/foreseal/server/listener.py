@@ -11,7 +11,8 @@ from granian.log import LogLevels
 from granian.server.embed import Server
 
 from foreseal.server.address import reachable, url
-from foreseal.server.shared import BACKLOG, SharedSocket
+from foreseal.server.listening import BACKLOG
+from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 
 # Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
@@ -62,10 +63,11 @@ class Listener:
         port: int,
         shared: SharedSocket | None = None,
         tls: Tls | None = None,
+        most: int = BACKLOG,
     ) -> None:
         """`address` is numeric, and `port` one that is free; or both are those of a `shared` socket.
 
-        With `tls` it speaks HTTPS and WSS alone.
+        With `tls` it speaks HTTPS and WSS alone. `most` connections may be open, whatever they do: others wait.
         """
         self.url = url(address, port, "https" if tls else "http")
         """Where this machine reaches it."""
@@ -73,7 +75,7 @@ class Listener:
         """Done when the server ended by itself, with its failure if there was one."""
         self._where = (reachable(address), port)
         self._shared = shared
-        options = OPTIONS | {"address": address, "port": port} | (tls.options() if tls else {})
+        options = OPTIONS | {"address": address, "port": port, "backpressure": most} | (tls.options() if tls else {})
         self._server = BoundServer(application, shared.fd, **options) if shared else Server(application, **options)
 
     async def start(self, stop: asyncio.Event | None = None) -> bool:

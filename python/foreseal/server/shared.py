@@ -8,8 +8,6 @@ import tempfile
 import time
 from pathlib import Path
 
-# Connections that wait to be accepted, and that one process may have open.
-BACKLOG = 1024
 LEAVE = signal.SIGUSR1
 """Tells a worker to end because another one has taken its place."""
 # Seconds between two looks whether all clients have left.

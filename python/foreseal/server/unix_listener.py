@@ -10,7 +10,7 @@ from typing import Any
 
 from foreseal.server.address import UNIX, AddressError
 from foreseal.server.listener import OPTIONS, BoundServer, Listener
-from foreseal.server.shared import BACKLOG
+from foreseal.server.listening import BACKLOG
 
 _MODE = 0o600
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from foreseal.server.address import url
+from foreseal.server.listening import listen
 from foreseal.server.settings import Settings
 from foreseal.supervisor.child import Child
 from foreseal.supervisor.endings import FAILED, named
 from foreseal.supervisor.handover import Handover
-from foreseal.supervisor.places import feed_path, listen
+from foreseal.supervisor.places import feed_path
 from foreseal.supervisor.post import Post
 
 log = logging.getLogger(__name__)

@@ -216,6 +216,7 @@ _LIMITS = (
     _limit("response", Whole(unit="bytes"), "Largest answer.", "A batch shares it; -32005."),
     _limit("calls", Whole(), "Most long calls at once.", "HTTP 429."),
     _limit("wait", Duration(), "Longest time that the body of a request may take to come.", "HTTP 408."),
+    _limit("open", Whole(), "Most open connections of any kind in a process.", "Others wait to be accepted."),
     _limit("connections", Whole(), "Most WebSocket connections.", "HTTP 503."),
     _limit("connection_calls", Whole(), "Most long calls at once for one connection.", "It is read on after one."),
     _limit("subscriptions", Whole(), "Most subscriptions of a connection.", "-32005."),

@@ -1,0 +1,56 @@
+"""The listening socket of a node, and how many connections a process has room for."""
+
+import logging
+import resource
+import socket
+
+from foreseal.server.address import AddressError
+
+log = logging.getLogger(__name__)
+
+# Connections that wait to be accepted.
+BACKLOG = 1024
+# Of a client that vanished without a word nothing comes back: after so many seconds of silence it is asked, and after
+# that every ten, and the third time that it does not answer the connection ends. What is accepted inherits them.
+_KEEP_ALIVE = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
+# Descriptors that are not for connections: journal, store, core, and what a registered method opens.
+_RESERVED = 512
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens on `host`:`port` (0: any free one). Raises `AddressError`."""
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # What is accepted has all of these too.
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEP_ALIVE.items():
+                listening.setsockopt(socket.IPPROTO_TCP, option, value)
+            listening.bind(where)
+            listening.listen(BACKLOG)
+        except OSError:
+            listening.close()
+            raise
+    except OSError as error:
+        raise AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    return listening
+
+
+def room(wanted: int) -> int:
+    """How many connections this process can have open, `wanted` at most; its limit of descriptors is raised for them.
+
+    One descriptor too few would keep everybody out: the server in front could accept nobody and would try without end.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted + _RESERVED
+    if soft != resource.RLIM_INFINITY and soft < most:
+        soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if soft < most:
+            given = max(soft - _RESERVED, 1)
+            log.warning("fewer connections than --max-open: the limit of open files is %d, room for %d", soft, given)
+            return given
+    return wanted

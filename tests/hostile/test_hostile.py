@@ -1,0 +1,20 @@
+"""The short form of `make hostile`."""
+
+import pytest
+
+from hostile.campaign import Campaign
+from live import live_node
+
+MALFORMED, HELD = 3000, 1500
+
+
+@pytest.mark.timeout(300)
+def test_a_node_stands_malformed_requests_and_more_connections_than_wait_to_be_accepted() -> None:
+    with live_node("--step", "200ms") as node:
+        campaign = Campaign(node, [node.process.pid], seed=1)
+        summary = campaign.run(MALFORMED, HELD, rate=0, calm=2, seconds=2)
+    assert summary.faults == []
+    assert sum(summary.answers.values()) >= MALFORMED
+    # What the second attack needs is there from the first one.
+    first, second = (summary.memory[turn]["resident KB"] for turn in ("held", "held again"))
+    assert second - first < 40 * 1024

@@ -1,0 +1,53 @@
+"""The listening socket, and the room for connections."""
+
+import resource
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from foreseal.server.address import AddressError
+from foreseal.server.listening import _KEEP_ALIVE, listen
+
+ROOM = "from foreseal.server.listening import room; import resource; {limit}; print(room({wanted}))"
+LIMIT = "resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0"])
+def test_a_free_port_is_found(host: str) -> None:
+    with listen(host, 0) as listening, socket.create_connection(("127.0.0.1", listening.getsockname()[1])) as line:
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            # A client that vanished is noticed within a minute and a half, not after the two hours of the system.
+            idle, every, times = (accepted.getsockopt(socket.IPPROTO_TCP, option) for option in _KEEP_ALIVE)
+            assert idle + every * times < 90
+            assert line.getpeername() == accepted.getsockname()
+
+
+def test_a_taken_port_is_a_clear_error() -> None:
+    with listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with pytest.raises(AddressError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+            listen("127.0.0.1", port)
+
+
+def room(wanted: int, soft: int, hard: int) -> tuple[int, str]:
+    """The room for connections in a process with these limits of descriptors, and what it logged."""
+    code = ROOM.format(wanted=wanted, limit=LIMIT.format(soft=soft, hard=hard))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(done.stdout), done.stderr
+
+
+def test_the_limit_of_descriptors_is_raised_for_the_connections() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert hard > 4096 or hard == resource.RLIM_INFINITY
+    assert room(3000, 1024, 4096) == (3000, "")
+
+
+def test_where_it_cannot_be_raised_there_is_room_for_fewer_and_the_log_says_so() -> None:
+    given, logged = room(16_384, 1024, 2048)
+    assert given == 2048 - 512
+    assert "--max-open" in logged
