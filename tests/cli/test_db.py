@@ -112,12 +112,12 @@ def test_where_there_is_no_store(tmp_path: Path, datadir: Path) -> None:
 
 
 def test_a_store_of_a_newer_version_is_refused(datadir: Path) -> None:
-    replace(datadir, b"schema\0\0\0\1", b"schema\0\0\0\2")
-    message = "store has schema version 2, newer than 1, the newest this program knows"
+    replace(datadir, b"schema\0\0\0\2", b"schema\0\0\0\3")
+    message = "store has schema version 3, newer than 2, the newest this program knows"
     assert_refused(datadir, 2, message)
     verified = foreseal("db", "verify", datadir)
     assert (verified.returncode, message in verified.stderr) == (2, True)
-    replace(datadir, b"schema\0\0\0\2", b"schema\0\0\0\1")
+    replace(datadir, b"schema\0\0\0\3", b"schema\0\0\0\2")
     assert foreseal("db", "verify", datadir).returncode == 0
 
 

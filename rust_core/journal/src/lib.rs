@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod check;
+mod copying;
 mod disk;
 mod error;
 mod journal;
@@ -19,6 +20,7 @@ pub mod simulated;
 mod walk;
 
 pub use check::{Fault, Head, Report, StepHead, check};
+pub use copying::{Extent, Held, HeldSegment, segment_size};
 pub use disk::{Disk, DiskFile};
 pub use error::{JournalError, Place};
 pub use journal::{Journal, Options};

@@ -24,6 +24,11 @@ pub enum StoreError {
     InUse { path: PathBuf },
     #[error("store has schema version {found}, newer than {supported}, the newest this program knows")]
     NewerSchema { found: u32, supported: u32 },
+    /// Whoever only reads changes nothing.
+    #[error(
+        "store has schema version {found}, this program works with {needed}: `foreseal db upgrade` brings it there, and so does the next start of a node on it"
+    )]
+    OlderSchema { found: u32, needed: u32 },
     #[error("store belongs to the chain with id {found}, this node runs {expected}")]
     OtherChain { found: u64, expected: u64 },
     #[error("store belongs to the chain with genesis {found}, this node runs {expected}")]

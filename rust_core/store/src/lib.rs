@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod block;
+mod copying;
 mod error;
 mod key;
 mod log_index;
@@ -22,15 +23,18 @@ mod table;
 mod tail;
 mod unwind;
 mod unwinds;
+mod upgrade;
 mod verify;
 
 pub use block::{BlockRecord, StoredLog, StoredStep};
+pub use copying::Copying;
 pub use error::StoreError;
 pub use log_index::{Additions, Criterion, LogIndex, LogIndexError, Matches, Next};
-pub use meta::{Head, Progress, SCHEMA};
+pub use meta::{Head, Origin, Progress, SCHEMA};
 pub use options::Options;
 pub use reader::Reader;
 pub use sealed::SealedBlock;
 pub use stats::{Stats, TableStats};
 pub use store::Store;
+pub use upgrade::Upgrading;
 pub use verify::{Fault, Part, Verified, Verifying};

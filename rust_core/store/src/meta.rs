@@ -5,13 +5,15 @@ use heed::{RoTxn, RwTxn};
 
 use crate::{Options, StoreError, table::Table};
 
-/// Version of the tables and of what is in them.
-pub const SCHEMA: u32 = 1;
+/// Version of the tables and of what is in them: what each adds is in `upgrade`.
+pub const SCHEMA: u32 = 2;
 
 const SCHEMA_KEY: &[u8] = b"schema";
 const IDENTITY_KEY: &[u8] = b"identity";
 const PROGRESS_KEY: &[u8] = b"progress";
 const NOTE_KEY: &[u8] = b"note";
+const ORIGINS_KEY: &[u8] = b"origins";
+const UPGRADE_KEY: &[u8] = b"upgrade";
 
 const IDENTITY_BYTES: usize = 8 + 32;
 const PROGRESS_BYTES: usize = 9 + 32 + 8 * 5;
@@ -31,6 +33,51 @@ pub struct Progress {
     pub proofs_from: u64,
     /// The first block whose steps are found by hash.
     pub steps_from: u64,
+}
+
+/// A program that made the store what it is: the one that created it, then each that upgraded it. A store that was created
+/// before schema 2 does not say by what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The schema that the store had from then on.
+    pub schema: u32,
+    /// Version of the program.
+    pub program: String,
+    /// Seconds since 1970.
+    pub at: u64,
+}
+
+impl Origin {
+    /// This program, at the time that `options` say.
+    pub(crate) fn now(schema: u32, options: &Options) -> Self {
+        Self { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: options.at }
+    }
+
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        let length = u8::try_from(self.program.len()).expect("a version is short");
+        bytes.extend_from_slice(&self.schema.to_be_bytes());
+        bytes.extend_from_slice(&self.at.to_be_bytes());
+        bytes.push(length);
+        bytes.extend_from_slice(self.program.as_bytes());
+    }
+
+    /// The first one in `bytes`, and what follows it.
+    fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (schema, bytes) = bytes.split_first_chunk()?;
+        let (at, bytes) = bytes.split_first_chunk()?;
+        let (length, bytes) = bytes.split_first()?;
+        let (program, bytes) = bytes.split_at_checked(usize::from(*length))?;
+        let program = String::from_utf8(program.to_vec()).ok()?;
+        Some((Self { schema: u32::from_be_bytes(*schema), program, at: u64::from_be_bytes(*at) }, bytes))
+    }
+}
+
+/// A step of an upgrade that is not at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub to: u32,
+    /// Where it goes on.
+    pub place: Vec<u8>,
 }
 
 /// Number and hash of the newest block.
@@ -98,18 +145,68 @@ pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &Options) -> Re
     let identity = [options.chain_id.to_be_bytes().as_slice(), options.genesis.as_slice()].concat();
     meta.put(txn, SCHEMA_KEY, &SCHEMA.to_be_bytes())?;
     meta.put(txn, IDENTITY_KEY, &sealed(&identity))?;
+    write_origins(meta, txn, &[Origin::now(SCHEMA, options)])?;
     write(meta, txn, &Progress::NEW)
 }
 
-/// Refuses another schema or another chain.
-pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &Options) -> Result<(), StoreError> {
+/// The version that the store has.
+pub(crate) fn schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     let damaged = |why| meta.damaged(SCHEMA_KEY, why);
     let schema = meta.get(txn, SCHEMA_KEY)?.ok_or_else(|| damaged("it is missing"))?;
-    let schema = u32::from_be_bytes(schema.try_into().map_err(|_| damaged("it does not have 4 bytes"))?);
-    match schema {
-        SCHEMA => {}
-        0 => return Err(damaged("there is no schema 0")),
-        found => return Err(StoreError::NewerSchema { found, supported: SCHEMA }),
+    match u32::from_be_bytes(schema.try_into().map_err(|_| damaged("it does not have 4 bytes"))?) {
+        0 => Err(damaged("there is no schema 0")),
+        schema => Ok(schema),
+    }
+}
+
+/// The programs that made the store what it is, oldest first.
+pub(crate) fn origins(meta: &Table, txn: &RoTxn<'_>) -> Result<Vec<Origin>, StoreError> {
+    let stored = unsealed_any(meta, txn, ORIGINS_KEY)?.unwrap_or_default();
+    let (mut rest, mut origins) = (stored, Vec::new());
+    while !rest.is_empty() {
+        let damaged = || meta.damaged(ORIGINS_KEY, "it is not a list of programs");
+        let (origin, after) = Origin::decode(rest).ok_or_else(damaged)?;
+        origins.push(origin);
+        rest = after;
+    }
+    Ok(origins)
+}
+
+fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[Origin]) -> Result<(), StoreError> {
+    let mut bytes = Vec::new();
+    for origin in origins {
+        origin.encode(&mut bytes);
+    }
+    meta.put(txn, ORIGINS_KEY, &sealed(&bytes))
+}
+
+/// The step of an upgrade that was begun.
+pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<Begun>, StoreError> {
+    let Some(stored) = unsealed_any(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
+    let damaged = || meta.damaged(UPGRADE_KEY, "it is too short");
+    let (to, place) = stored.split_first_chunk().ok_or_else(damaged)?;
+    Ok(Some(Begun { to: u32::from_be_bytes(*to), place: place.to_vec() }))
+}
+
+/// Notes where a step of an upgrade goes on.
+pub(crate) fn begin(meta: &Table, txn: &mut RwTxn<'_>, begun: &Begun) -> Result<(), StoreError> {
+    meta.put(txn, UPGRADE_KEY, &sealed(&[begun.to.to_be_bytes().as_slice(), &begun.place].concat()))
+}
+
+/// Ends a step of an upgrade: the store has the schema of `origin` now.
+pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &Origin) -> Result<(), StoreError> {
+    let mut origins = origins(meta, txn)?;
+    origins.push(origin.clone());
+    write_origins(meta, txn, &origins)?;
+    meta.delete(txn, UPGRADE_KEY)?;
+    meta.put(txn, SCHEMA_KEY, &origin.schema.to_be_bytes())
+}
+
+/// Refuses another chain, and what is newer than this program. An older schema is for the caller to upgrade.
+pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &Options) -> Result<(), StoreError> {
+    let found = schema(meta, txn)?;
+    if found > SCHEMA {
+        return Err(StoreError::NewerSchema { found, supported: SCHEMA });
     }
     let identity = unsealed::<IDENTITY_BYTES>(meta, txn, IDENTITY_KEY)?;
     let (chain_id, genesis) = identity.split_first_chunk().expect("an identity has 40 bytes");
@@ -133,13 +230,18 @@ pub(crate) fn write(meta: &Table, txn: &mut RwTxn<'_>, progress: &Progress) -> R
 
 /// What the writer left beside the newest block; empty before the first.
 pub(crate) fn note(meta: &Table, txn: &RoTxn<'_>) -> Result<Bytes, StoreError> {
-    let damaged = |why| meta.damaged(NOTE_KEY, why);
-    let Some(stored) = meta.get(txn, NOTE_KEY)? else { return Ok(Bytes::new()) };
-    let (note, checksum) = stored.split_last_chunk::<4>().ok_or_else(|| damaged("it is too short"))?;
-    if *checksum != crc32c::crc32c(note).to_be_bytes() {
+    Ok(Bytes::copy_from_slice(unsealed_any(meta, txn, NOTE_KEY)?.unwrap_or_default()))
+}
+
+/// An entry of any length, without its checksum; `None` if there is none.
+fn unsealed_any<'t>(meta: &Table, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<&'t [u8]>, StoreError> {
+    let damaged = |why| meta.damaged(key, why);
+    let Some(stored) = meta.get(txn, key)? else { return Ok(None) };
+    let (bytes, checksum) = stored.split_last_chunk::<4>().ok_or_else(|| damaged("it is too short"))?;
+    if *checksum != crc32c::crc32c(bytes).to_be_bytes() {
         return Err(damaged("its checksum does not fit"));
     }
-    Ok(Bytes::copy_from_slice(note))
+    Ok(Some(bytes))
 }
 
 pub(crate) fn write_note(meta: &Table, txn: &mut RwTxn<'_>, note: &[u8]) -> Result<(), StoreError> {

@@ -3,23 +3,57 @@
 use std::{
     fs::{self, File},
     io,
+    ops::ControlFlow,
     path::Path,
 };
 
 use heed::{CommitOrAbort, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls, types::Bytes};
 
 use crate::{
-    Options, StoreError, meta,
+    Options, SCHEMA, StoreError, Upgrading, meta,
     table::{Table, Tables},
     tail,
+    upgrade::{STEPS, upgrade},
 };
 
 pub(crate) const DATA_FILE: &str = "data.mdb";
 /// Tables that LMDB makes room for; more than there are costs nothing.
 const MAX_TABLES: u32 = 64;
 
-/// Opens the files in the folder `path`, which is made if it is absent.
-pub(crate) fn open(path: &Path, options: &Options) -> Result<(Env<WithoutTls>, Tables), StoreError> {
+/// Opens the files in the folder `path`, which is made if it is absent. An older schema is upgraded; `report` hears of it, and
+/// may break it off.
+pub(crate) fn open(
+    path: &Path,
+    options: &Options,
+    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+) -> Result<(Env<WithoutTls>, Tables), StoreError> {
+    let env = open_files(path, options)?;
+    let meta = settle(path, &env, options)?;
+    let found = meta::schema(&meta, &*env.read_txn()?)?;
+    if found < SCHEMA && options.read_only {
+        return Err(StoreError::OlderSchema { found, needed: SCHEMA });
+    }
+    upgrade(&env, &meta, options, STEPS, report)?;
+    let tables = open_tables(&env)?;
+    if !options.read_only {
+        env.clear_stale_readers()?;
+    }
+    Ok((env, tables))
+}
+
+/// As [`open`], for copying alone: a schema that is older stays as it is.
+pub(crate) fn open_to_copy(path: &Path, options: &Options) -> Result<(Env<WithoutTls>, Table), StoreError> {
+    let env = open_files(path, options)?;
+    let meta = settle(path, &env, options)?;
+    Ok((env, meta))
+}
+
+/// Bytes of the map in use.
+pub(crate) fn page_bytes(env: &Env<WithoutTls>) -> u64 {
+    (env.info().last_page_number as u64 + 1) * u64::from(env.unnamed_database_stat().page_size)
+}
+
+fn open_files(path: &Path, options: &Options) -> Result<Env<WithoutTls>, StoreError> {
     prepare_folder(path, options)?;
     let env = open_env(path, options)?;
     check_length(path, &env)?;
@@ -29,11 +63,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Env<WithoutTls>, T
         }
         create_tables(path, &env)?;
     }
-    let tables = settle(path, &env, options)?;
-    if !options.read_only {
-        env.clear_stale_readers()?;
-    }
-    Ok((env, tables))
+    Ok(env)
 }
 
 fn prepare_folder(path: &Path, options: &Options) -> Result<(), StoreError> {
@@ -116,8 +146,8 @@ fn create_tables(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks that the tables are those of the chain asked for; new ones become its store.
-fn settle(path: &Path, env: &Env<WithoutTls>, options: &Options) -> Result<Tables, StoreError> {
+/// Checks that the tables are those of the chain asked for; new ones become its store. The table of what it says of itself.
+fn settle(path: &Path, env: &Env<WithoutTls>, options: &Options) -> Result<Table, StoreError> {
     let Some(meta) = open_table(env, Tables::META)? else {
         let why = "it is an LMDB file, but not one of this program".to_owned();
         return Err(StoreError::NotAStore { path: path.to_owned(), why });
@@ -132,6 +162,10 @@ fn settle(path: &Path, env: &Env<WithoutTls>, options: &Options) -> Result<Table
         txn.commit()?;
     }
     meta::check(&meta, &*env.read_txn()?, options)?;
+    Ok(meta)
+}
+
+fn open_tables(env: &Env<WithoutTls>) -> Result<Tables, StoreError> {
     let tables = Tables::NAMES.map(|name| match open_table(env, name)? {
         Some(table) => Ok(table),
         None => Err(StoreError::damaged(name, &[], "the table is missing")),

@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    ops::ControlFlow,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Weak,
@@ -11,7 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{Options, Store, StoreError, store::Shared};
+use crate::{Options, Store, StoreError, Upgrading, store::Shared};
 
 /// How long one that is just being closed by another thread is waited for.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -25,6 +26,18 @@ impl Store {
     /// # Errors
     /// Whatever is not the store that `options` asks for is refused and left as it is.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
+        Self::open_reporting(path, options, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Self::open`]; `report` hears how an upgrade of the schema goes on, and may break it off.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and [`StoreError::Interrupted`]: the next opening goes on with the upgrade.
+    pub fn open_reporting(
+        path: impl AsRef<Path>,
+        options: Options,
+        report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let mut stores = STORES.lock();
         stores.retain(|(_, store)| store.strong_count() > 0);
@@ -32,7 +45,7 @@ impl Store {
         let known = stores.iter().find(|(known, _)| Some(known) == place.as_ref());
         if let Some(shared) = known.and_then(|(_, store)| store.upgrade()) {
             let store = Self { shared };
-            return if store.is_file_of(path) && *store.options() == options {
+            return if store.is_file_of(path) && store.options().ask_the_same(&options) {
                 Ok(store)
             } else {
                 Err(StoreError::InUse { path: path.to_owned() })
@@ -41,7 +54,7 @@ impl Store {
         if let Some(closing) = place.and_then(heed::env_closing_event) {
             closing.wait_timeout(CLOSING);
         }
-        let store = Self::open_new(path, options)?;
+        let store = Self::open_new(path, options, report)?;
         let place = fs::canonicalize(path).map_err(StoreError::io("read", path))?;
         stores.push((place, store.downgrade()));
         Ok(store)

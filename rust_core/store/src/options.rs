@@ -18,6 +18,8 @@ pub struct Options {
     pub max_readers: u32,
     /// Open for reading: nothing but the file of locks is written.
     pub read_only: bool,
+    /// Seconds since 1970: what a store that is made or upgraded notes of when that was.
+    pub at: u64,
 }
 
 impl Options {
@@ -38,6 +40,12 @@ impl Options {
             step_window: Self::WINDOW,
             max_readers: Self::MAX_READERS,
             read_only: false,
+            at: 0,
         }
+    }
+
+    /// Whether they ask for the same, whenever that is.
+    pub(crate) fn ask_the_same(&self, other: &Self) -> bool {
+        Self { at: other.at, ..*self } == *other
     }
 }

@@ -1,11 +1,13 @@
 //! How large the store is.
 
-use crate::{Progress, Store, StoreError};
+use crate::{Origin, Progress, Store, StoreError, open::page_bytes};
 
 /// Sizes of the store and its tables, and how far it has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     pub progress: Progress,
+    /// The programs that made it, oldest first.
+    pub origins: Vec<Origin>,
     pub tables: Vec<TableStats>,
     /// Bytes of the map in use, free pages among them.
     pub map_used: u64,
@@ -48,11 +50,11 @@ impl Store {
             Ok((*progress, tables.into_iter().collect::<Result<_, StoreError>>()?))
         })?;
         let info = self.env().info();
-        let page_size = u64::from(self.env().unnamed_database_stat().page_size);
         Ok(Stats {
             progress,
+            origins: self.origins()?,
             tables,
-            map_used: (info.last_page_number as u64 + 1) * page_size,
+            map_used: page_bytes(self.env()),
             map_size: info.map_size as u64,
             file_size: self.env().real_disk_size()?,
             readers: (info.number_of_readers, info.maximum_number_of_readers),

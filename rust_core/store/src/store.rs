@@ -1,6 +1,7 @@
 //! The store: one writer, any number of readers.
 
 use std::{
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, Weak},
 };
@@ -9,7 +10,7 @@ use alloy_primitives::Bytes;
 use heed::{Env, RwTxn, WithoutTls};
 
 use crate::{
-    Head, Options, Progress, Reader, SealedBlock, StoreError,
+    Head, Options, Origin, Progress, Reader, SealedBlock, StoreError, Upgrading,
     block::write::{Indexes, append, forget_steps},
     meta,
     nodes::{NodeWrites, leave_window},
@@ -37,8 +38,12 @@ pub(crate) struct Shared {
 
 impl Store {
     /// Opens the files, which this process does not have open.
-    pub(crate) fn open_new(path: &Path, options: Options) -> Result<Self, StoreError> {
-        let (env, tables) = open(path, &options)?;
+    pub(crate) fn open_new(
+        path: &Path,
+        options: Options,
+        report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    ) -> Result<Self, StoreError> {
+        let (env, tables) = open(path, &options, report)?;
         let (path, codes, unwinds) = (path.to_owned(), Codes::default(), Unwinds::default());
         Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes, unwinds }) })
     }
@@ -60,6 +65,11 @@ impl Store {
     /// What the writer left beside the newest block; empty before the first.
     pub fn note(&self) -> Result<Bytes, StoreError> {
         self.read(|snapshot, _| meta::note(&snapshot.tables.meta, snapshot.txn))
+    }
+
+    /// The programs that made it what it is, oldest first.
+    pub fn origins(&self) -> Result<Vec<Origin>, StoreError> {
+        self.read(|snapshot, _| meta::origins(&snapshot.tables.meta, snapshot.txn))
     }
 
     /// Reads that fail once blocks are unwound.

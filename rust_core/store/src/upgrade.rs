@@ -1,0 +1,196 @@
+//! From the schema of an older program to this one's, a step at a time.
+//!
+//! ```text
+//!   schema 1 --(step to 2)--> schema 2 --(step to 3)--> ...
+//!            piece, piece, piece: one transaction each, with the place where the next one goes on
+//! ```
+//!
+//! A step is done in pieces, so that the largest store needs no transaction that holds all of it, and a crash loses one
+//! piece. The last piece of a step sets the schema: a store is of one schema or of the other, with the pieces so far beside it.
+//! A newer schema adds a row to [`STEPS`]; rows stay for good.
+
+use std::ops::ControlFlow;
+
+use heed::{Env, RwTxn, WithoutTls};
+
+use crate::{
+    Options, StoreError,
+    meta::{self, Begun, Origin},
+    table::Table,
+};
+
+/// What a piece of a step leaves to do.
+pub(crate) enum Piece {
+    /// `done` of `of` so far; the next piece is given `place`.
+    #[allow(dead_code, reason = "the steps so far are done at once; those of the tests are not")]
+    More {
+        place: Vec<u8>,
+        done: u64,
+        of: u64,
+    },
+    Done,
+}
+
+/// The way to one schema from the one before.
+pub(crate) struct Step {
+    pub to: u32,
+    /// One piece of the work, from `place` on, which is empty at first.
+    pub work: fn(&Table, &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError>,
+}
+
+/// Every step there is, oldest first. They are given the table of what the store says about itself.
+pub(crate) const STEPS: &[Step] = &[
+    // Since schema 2 a store says which programs made it, which the last piece of every step notes.
+    Step { to: 2, work: |_, _, _| Ok(Piece::Done) },
+];
+
+/// An upgrade under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upgrading {
+    /// The schema that the present step leads to.
+    pub to: u32,
+    /// Pieces of the step, however it counts them.
+    pub done: u64,
+    pub of: u64,
+}
+
+/// Brings a store of the chain that `options` names to the newest schema. Where it was broken off it goes on.
+///
+/// # Errors
+/// [`StoreError::Interrupted`] when `report` says so; what was done stays.
+pub(crate) fn upgrade(
+    env: &Env<WithoutTls>,
+    meta: &Table,
+    options: &Options,
+    steps: &[Step],
+    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let mut schema = meta::schema(meta, &*env.read_txn()?)?;
+    for step in steps {
+        if step.to != schema + 1 {
+            continue;
+        }
+        take(env, meta, options, step, report)?;
+        schema = step.to;
+        tracing::info!(schema, "the store is upgraded");
+    }
+    Ok(())
+}
+
+fn take(
+    env: &Env<WithoutTls>,
+    meta: &Table,
+    options: &Options,
+    step: &Step,
+    report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let to = step.to;
+    let (mut done, mut of) = (0, 1);
+    loop {
+        if report(Upgrading { to, done, of }).is_break() {
+            return Err(StoreError::Interrupted);
+        }
+        let mut txn = env.write_txn()?;
+        let begun = meta::begun(meta, &txn)?.filter(|begun| begun.to == to);
+        let place = begun.map(|begun| begun.place).unwrap_or_default();
+        let piece = (step.work)(meta, &mut txn, &place)?;
+        match piece {
+            Piece::More { place, done: so_far, of: all } => {
+                meta::begin(meta, &mut txn, &Begun { to, place })?;
+                (done, of) = (so_far, all);
+                txn.commit()?;
+            }
+            Piece::Done => {
+                meta::arrive(meta, &mut txn, &Origin::now(to, options))?;
+                txn.commit()?;
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use alloy_primitives::B256;
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::open::{open, open_to_copy};
+
+    const ENTRIES: u8 = 10;
+
+    /// Notes one entry at a time.
+    fn slow(meta: &Table, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
+        let at = place.first().copied().unwrap_or(0);
+        assert!(meta.get(txn, &[b'e', at])?.is_none(), "no piece is done twice");
+        meta.put(txn, &[b'e', at], b"done")?;
+        let next = at + 1;
+        Ok(if next == ENTRIES {
+            Piece::Done
+        } else {
+            Piece::More { place: vec![next], done: next.into(), of: ENTRIES.into() }
+        })
+    }
+
+    fn one(meta: &Table, txn: &mut RwTxn<'_>, _: &[u8]) -> Result<Piece, StoreError> {
+        meta.put(txn, b"one", b"done")?;
+        Ok(Piece::Done)
+    }
+
+    const WAY: &[Step] = &[
+        Step { to: 2, work: |_, _, _| unreachable!("it has schema 2 by now") },
+        Step { to: 3, work: slow },
+        Step { to: 4, work: one },
+    ];
+
+    /// Broken off after each number of pieces, it goes on there and ends the same.
+    #[test]
+    fn an_upgrade_goes_on_where_it_was_broken_off() {
+        for pieces in 0..=u64::from(ENTRIES) + 1 {
+            let folder = tempdir().unwrap();
+            let options = Options { map_size: 1 << 24, at: 5, ..Options::new(1, B256::ZERO) };
+            drop(open(folder.path(), &options, &mut |_| ControlFlow::Continue(())).unwrap());
+            let (env, meta) = open_to_copy(folder.path(), &options).unwrap();
+            let mut left = pieces;
+            let ended = upgrade(&env, &meta, &options, WAY, &mut |_| {
+                left = match left.checked_sub(1) {
+                    Some(left) => left,
+                    None => return ControlFlow::Break(()),
+                };
+                ControlFlow::Continue(())
+            });
+            let whole = pieces > u64::from(ENTRIES);
+            assert_eq!(ended, if whole { Ok(()) } else { Err(StoreError::Interrupted) });
+            let there = |schema| meta::schema(&meta, &env.read_txn().unwrap()).unwrap() == schema;
+            assert!(there(if whole {
+                4
+            } else if pieces == u64::from(ENTRIES) {
+                3
+            } else {
+                2
+            }));
+            let mut told = Vec::new();
+            upgrade(&env, &meta, &options, WAY, &mut |upgrading| {
+                told.push(upgrading.to);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            assert!(there(4));
+            assert_eq!(told.len() as u64, u64::from(ENTRIES) + 1 - pieces);
+            let txn = env.read_txn().unwrap();
+            assert!((0..ENTRIES).all(|at| meta.get(&txn, &[b'e', at]).unwrap().is_some()));
+            assert_eq!(meta::begun(&meta, &txn).unwrap(), None);
+            let schemas: Vec<_> =
+                meta::origins(&meta, &txn).unwrap().iter().map(|origin| origin.schema).collect();
+            assert_eq!(schemas, [2, 3, 4]);
+        }
+    }
+
+    /// What stands in [`STEPS`] leads from the oldest schema to the newest without a gap.
+    #[test]
+    fn there_is_a_step_to_every_schema() {
+        let to: Vec<_> = STEPS.iter().map(|step| step.to).collect();
+        assert_eq!(to, (2..=crate::SCHEMA).collect::<Vec<_>>());
+    }
+}
