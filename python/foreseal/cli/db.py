@@ -1,30 +1,24 @@
-"""`foreseal db stats` and `foreseal db verify`: the store of a data directory, seen from outside."""
+"""`foreseal db`: the store of a data directory, seen from outside, and brought to this program's schema."""
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 import orjson
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from foreseal._core import db_stats, db_verify
+from foreseal._core import db_schema, db_stats, db_upgrade, db_verify, run_backup
 from foreseal.cli.exits import FAILED
 from foreseal.cli.options import option
+from foreseal.cli.shown import moment, print_facts, progress_shown
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 # Faults that are shown; all of them are counted.
 SHOWN = 50
 
-Show = Callable[[str, int, int], None]
-
 
 @click.group("db")
 def db_group() -> None:
-    """Look at the store of a data directory. Changes nothing; a node may run on it meanwhile."""
+    """Look at the store of a data directory, or upgrade it."""
 
 
 @db_group.command("stats")
@@ -32,14 +26,20 @@ def db_group() -> None:
 @option("store.map")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
-    """Say what the store in DATADIR holds: its newest block, its windows, the size of each table."""
+    """Say what the store in DATADIR holds: its newest block, its windows, the size of each table.
+
+    Changes nothing; a node may run on it meanwhile.
+    """
     text = db_stats(str(datadir), store_map)
     if as_json:
         click.echo(text)
         return
     stats = orjson.loads(text)
-    tables = stats.pop("tables")
-    _print(stats)
+    tables, origins = stats.pop("tables"), stats.pop("origins")
+    print_facts(stats)
+    for origin in origins:
+        made = f"by foreseal {origin['program']} on {moment(origin['time'])}"
+        print_facts({f"schema {origin['schema']}": made})
     click.echo(f"\n  {'table':<20} {'entries':>14} {'bytes':>16} {'depth':>6}")
     for table in tables:
         click.echo(f"  {table['name']:<20} {table['entries']:>14,} {table['bytes']:>16,} {table['depth']:>6}")
@@ -51,12 +51,13 @@ def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
 def verify_command(datadir: Path, store_map: int | None) -> None:
     """Compute again every hash and root that follows from what is stored in DATADIR, and compare.
 
-    Exit 1 if something does not fit; each such entry is named by its table and key.
+    Exit 1 if something does not fit; each such entry is named by its table and key. Changes nothing; a node may run
+    on it meanwhile.
     """
-    with progress_shown() as show:
+    with progress_shown("verifying") as show:
         found = orjson.loads(db_verify(str(datadir), show, store_map))
     faults, count = found.pop("faults"), found.pop("fault_count")
-    _print(found)
+    print_facts(found)
     for fault in faults[:SHOWN]:
         click.echo(f"damaged: table {fault['table']}, key {fault['key']}: {fault['why']}")
     if count > SHOWN:
@@ -67,38 +68,26 @@ def verify_command(datadir: Path, store_map: int | None) -> None:
     click.echo("the store is whole")
 
 
-@contextmanager
-def progress_shown() -> Iterator[Show]:
-    """What shows the progress on stderr: a bar on a terminal, lines elsewhere."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield Lines().show
+@db_group.command("upgrade")
+@click.argument("datadir", type=FOLDER)
+@click.option("--backup", type=click.Path(path_type=Path), metavar="TARGET", help="Copy DATADIR to this folder first.")
+@click.option("--no-backup", is_flag=True, help="Upgrade without a copy.")
+@option("store.map")
+def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_map: int | None) -> None:
+    """Bring the store in DATADIR, on which no node runs, to the schema of this version, after a backup.
+
+    A start of a node does the same by itself, without the backup. Broken off, either goes on where it was.
+    """
+    if (backup is None) != no_backup:
+        raise click.UsageError("give one of --backup TARGET and --no-backup")
+    found, newest = db_schema(str(datadir), store_map)
+    if found == newest:
+        click.echo(f"the store has schema {newest}: there is nothing to upgrade")
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("Verifying")
-        yield lambda part, done, of: progress.update(task, description=part, completed=done, total=of)
-
-
-class Lines:
-    """Progress as lines on stderr: one where a part begins, then one for each tenth of it."""
-
-    def __init__(self) -> None:
-        self._shown = ("", 0)
-
-    def show(self, part: str, done: int, of: int) -> None:
-        """`done` of `of` in this part so far."""
-        now = (part, 10 * done // of if of else 10)
-        if now != self._shown:
-            self._shown = now
-            click.echo(f"verifying {part}: {done:,} of {of:,}", err=True)
-
-
-def _print(facts: dict[str, Any]) -> None:
-    """One line a fact."""
-    for name, value in facts.items():
-        if isinstance(value, dict):
-            value = f"{value['number']:,} {value['hash']}"
-        elif isinstance(value, int):
-            value = f"{value:,}"
-        click.echo(f"  {name.replace('_', ' '):<20} {'none' if value is None else value}")
+    if backup is not None:
+        with progress_shown("copying") as show:
+            run_backup(str(datadir), str(backup), show, False, store_map)
+        click.echo(f"the backup is in {backup}")
+    with progress_shown("upgrading to") as show:
+        db_upgrade(str(datadir), lambda schema, done, of: show(f"schema {schema}", done, of), store_map)
+    click.echo(f"the store is upgraded from schema {found} to {newest}")

@@ -16,6 +16,8 @@ _COMMANDS = {
     "import": "chain:import_command",
     "export": "chain:export_command",
     "config": "config:config_group",
+    "backup": "backup:backup_command",
+    "restore": "backup:restore_command",
     "db": "db:db_group",
     "journal": "journal:journal_group",
     "verify-receipt": "receipt:receipt_command",

@@ -62,7 +62,7 @@ fn what_was_durable_when_it_began_is_there_though_the_writer_removes_segments() 
                 journal.remove_segments_before(next.saturating_sub(60)).unwrap();
             }
         });
-        for _ in 0..50 {
+        for _ in 0..10 {
             let began = durable.load(Ordering::Acquire);
             let held = Held::open(dir.path()).unwrap();
             let wait = durable.load(Ordering::Acquire) + 200;

@@ -3,12 +3,13 @@
 use std::{
     fs::{self, File},
     io::{self, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
 use alloy_genesis::Genesis;
 use foreseal_journal::{DirLock, Disk, RealDisk};
-use foreseal_store::{Options, Store, StoreError};
+use foreseal_store::{Options, Store, StoreError, Upgrading};
 use foreseal_types::{ChainSpec, parse_genesis};
 
 use crate::{KeyError, NodeError, Randomness, STEP_WINDOW, StepSigner, StoreSettings, start::genesis_hash};
@@ -51,14 +52,25 @@ impl DataDir {
 
     /// Opens the store of this chain, or makes it.
     pub fn open_store(&self, spec: &ChainSpec, settings: &StoreSettings) -> Result<Store, StoreError> {
+        self.open_store_reporting(spec, settings, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Self::open_store`]; `report` hears of an upgrade of the schema.
+    pub fn open_store_reporting(
+        &self,
+        spec: &ChainSpec,
+        settings: &StoreSettings,
+        report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
+    ) -> Result<Store, StoreError> {
         let options = Options {
             map_size: settings.map_size,
             // A step is made again on the state before its block.
             proof_window: settings.proofs.saturating_add(1),
             step_window: STEP_WINDOW,
+            at: settings.at,
             ..Options::new(spec.chain_id(), genesis_hash(spec))
         };
-        Store::open(self.path.join("store"), options)
+        Store::open_reporting(self.path.join("store"), options, report)
     }
 
     /// The key that signs the steps of the chain with this id: the one in the file given, or the folder's own, which is made at

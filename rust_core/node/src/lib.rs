@@ -2,6 +2,7 @@
 
 mod archive;
 mod backlog;
+mod backup;
 mod cache;
 mod chain;
 mod chain_file;
@@ -43,6 +44,9 @@ mod view;
 mod writer;
 
 pub use backlog::StoreFailed;
+pub use backup::{
+    BackupError, Copied, CopiedPart, Manifest, ManifestFile, Source, Watching, back_up, restore,
+};
 pub use chain::{Chain, ChainError};
 pub use chain_file::{Progress, Report, Summary, export_chain, import_chain};
 pub use changes::Changes;
@@ -58,7 +62,7 @@ pub use lookup::{Lookup, Position, STEP_WINDOW};
 pub use mining::Mining;
 pub use moment::Moment;
 pub use node::{Node, Surroundings};
-pub use offline::open_store_to_read;
+pub use offline::{open_store_to_read, store_schema, upgrade_store};
 pub use points::{Point, Watcher};
 pub use producer::Producer;
 pub use replay::{ReplayError, replay};

@@ -96,6 +96,8 @@ pub struct StoreSettings {
     pub backlog: usize,
     /// Blocks that the journal is kept for after they are stored.
     pub retention: u64,
+    /// Seconds since 1970: what a store that is made or upgraded notes of when that was.
+    pub at: u64,
 }
 
 impl Default for StoreSettings {
@@ -106,6 +108,7 @@ impl Default for StoreSettings {
             recent: Recent::default(),
             backlog: 50_000,
             retention: 1024,
+            at: 0,
         }
     }
 }

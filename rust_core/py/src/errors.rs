@@ -4,7 +4,7 @@ use std::io;
 
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
-use foreseal_node::{ControlError, NodeError};
+use foreseal_node::{BackupError, ControlError, NodeError};
 use foreseal_rpc::{MisfitError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::PyValueError;
@@ -32,6 +32,8 @@ pub enum CoreError {
     Journal(#[from] JournalError),
     #[error(transparent)]
     Offline(#[from] OfflineError),
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     #[error(transparent)]
     Vectors(#[from] RunError),
     #[error("cannot write the answer: {0}")]
@@ -81,7 +83,16 @@ impl From<CoreError> for PyErr {
     fn from(error: CoreError) -> Self {
         let kind = match &error {
             CoreError::Settings(error) => settings_kind(error),
-            CoreError::Node(error) => node_kind(error),
+            CoreError::Node(error) | CoreError::Backup(BackupError::Node(error)) => node_kind(error),
+            CoreError::Backup(
+                BackupError::NotEmpty(_)
+                | BackupError::Unfinished(_)
+                | BackupError::NotABackup { .. }
+                | BackupError::NewerFormat { .. }
+                | BackupError::NoKey(_),
+            ) => "settings",
+            CoreError::Backup(BackupError::Damaged { .. }) => "corrupt",
+            CoreError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted) => "io",
             CoreError::Journal(error) => journal_kind(error),
             CoreError::Offline(OfflineError::Missing(_)) => "journal",
             CoreError::Offline(OfflineError::Lock(error)) => lock_kind(error),
@@ -136,6 +147,7 @@ fn store_kind(error: &StoreError) -> &'static str {
         StoreError::OtherChain { .. } | StoreError::OtherGenesis { .. } => "genesis",
         StoreError::InUse { .. } => "in-use",
         StoreError::NewerSchema { .. }
+        | StoreError::OlderSchema { .. }
         | StoreError::NotAStore { .. }
         | StoreError::Absent { .. }
         | StoreError::ReadOnlyDirectory { .. }

@@ -2,6 +2,7 @@
 #![allow(clippy::needless_pass_by_value)] // pyo3 hands arguments over by value
 
 mod accounts;
+mod backup;
 mod buckets;
 mod chain_files;
 mod codec;
@@ -27,6 +28,8 @@ mod _core {
     #[pymodule_export]
     use crate::accounts::derive_accounts;
     #[pymodule_export]
+    use crate::backup::{run_backup, run_restore};
+    #[pymodule_export]
     use crate::buckets::PyBuckets;
     #[pymodule_export]
     use crate::chain_files::{run_export, run_import};
@@ -49,7 +52,7 @@ mod _core {
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
     #[pymodule_export]
-    use crate::store::{db_stats, db_verify};
+    use crate::store::{db_schema, db_stats, db_upgrade, db_verify};
     #[pymodule_export]
     use crate::vectors::{blocktest, statetest};
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256};
-use foreseal_node::{Development, FinalityDepth, Production, Recent, Settings, StoreSettings};
+use foreseal_node::{
+    Clock, Development, FinalityDepth, Production, Recent, Settings, StoreSettings, SystemClock,
+};
 use foreseal_rpc::{Key, Limits};
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
 use serde::Deserialize;
@@ -192,6 +194,7 @@ impl PySettings {
             recent: Recent { blocks: self.store.recent.unwrap_or(default.recent.blocks), ..default.recent },
             backlog: self.store.backlog.unwrap_or(default.backlog),
             retention: self.store.retention.unwrap_or(default.retention),
+            at: SystemClock::default().now().unix.as_secs(),
         }
     }
 

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use foreseal_node::{StoreSettings, open_store_to_read};
-use foreseal_store::{Fault, Head, Part, SCHEMA, Stats, Store, TableStats, Verified, Verifying};
+use foreseal_node::{Clock, StoreSettings, SystemClock, open_store_to_read, store_schema, upgrade_store};
+use foreseal_store::{Fault, Head, Origin, Part, SCHEMA, Stats, Store, TableStats, Verified, Verifying};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
@@ -15,10 +15,14 @@ use crate::errors::CoreError;
 /// Time between two looks at Python: for its progress and its signals.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-fn open(dir: &Path, map_size: Option<usize>) -> Result<Store, CoreError> {
+fn settings(map_size: Option<usize>) -> StoreSettings {
     let default = StoreSettings::default();
-    let settings = StoreSettings { map_size: map_size.unwrap_or(default.map_size), ..default };
-    Ok(open_store_to_read(dir, &settings)?)
+    let at = SystemClock::default().now().unix.as_secs();
+    StoreSettings { map_size: map_size.unwrap_or(default.map_size), at, ..default }
+}
+
+fn open(dir: &Path, map_size: Option<usize>) -> Result<Store, CoreError> {
+    Ok(open_store_to_read(dir, &settings(map_size))?)
 }
 
 #[derive(Serialize)]
@@ -49,9 +53,25 @@ impl From<TableStats> for PyTable {
     }
 }
 
+/// A program that made or upgraded the store.
+#[derive(Serialize)]
+struct PyOrigin {
+    schema: u32,
+    program: String,
+    time: u64,
+}
+
+impl From<Origin> for PyOrigin {
+    fn from(origin: Origin) -> Self {
+        let Origin { schema, program, at } = origin;
+        Self { schema, program, time: at }
+    }
+}
+
 #[derive(Serialize)]
 struct PyStats {
     schema: u32,
+    origins: Vec<PyOrigin>,
     chain_id: u64,
     genesis: String,
     head: Option<PyHead>,
@@ -66,7 +86,8 @@ struct PyStats {
     tables: Vec<PyTable>,
 }
 
-/// What the store of the data directory `dir` holds. JSON: `schema`, `chain_id`, `genesis`; `head` (number and hash, null before
+/// What the store of the data directory `dir` holds. JSON: `schema`, `origins` (the
+/// programs that made it and upgraded it: schema from then on, program's version, seconds since 1970), `chain_id`, `genesis`; `head` (number and hash, null before
 /// genesis is stored); `journal_sequence`, `generation`, `logs`, `proofs_from`, `steps_from`; `used`, `file` and `limit` in
 /// bytes; `tables` (name, entries, pages, bytes, depth). `map_size` is the greatest size of the store in bytes.
 ///
@@ -77,10 +98,11 @@ struct PyStats {
 pub fn db_stats(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyResult<Bound<'_, PyBytes>> {
     let json = py.detach(|| -> Result<_, CoreError> {
         let store = open(&dir, map_size)?;
-        let Stats { progress, tables, map_used, map_size, file_size, readers: _ } =
+        let Stats { progress, origins, tables, map_used, map_size, file_size, readers: _ } =
             store.stats().map_err(foreseal_node::NodeError::from)?;
         let stats = PyStats {
             schema: SCHEMA,
+            origins: origins.into_iter().map(PyOrigin::from).collect(),
             chain_id: store.options().chain_id,
             genesis: store.options().genesis.to_string(),
             head: progress.head.map(PyHead::from),
@@ -178,4 +200,43 @@ pub fn db_verify<'py>(
     });
     ended?;
     Ok(PyBytes::new(py, &result?))
+}
+
+/// Schema of the store of the data directory `dir`, and the one that this program works with. A node may run on `dir`.
+///
+/// Raises NodeError as `db_stats` does, but not for an older schema.
+#[pyfunction]
+#[pyo3(signature = (dir, map_size = None))]
+pub fn db_schema(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyResult<(u32, u32)> {
+    let found = py.detach(|| store_schema(&dir, &settings(map_size)).map_err(CoreError::from))?;
+    Ok((found, SCHEMA))
+}
+
+/// Brings the store of the data directory `dir` to this program's schema; the one that it had. `progress` is called as
+/// progress(schema, done, of), before each piece of the work.
+///
+/// Raises NodeError as `db_stats` does, and kind "in-use" while a node runs on `dir`. What `progress` raises, and Ctrl-C, ends it;
+/// the next opening goes on there.
+#[pyfunction]
+#[pyo3(signature = (dir, progress, map_size = None))]
+pub fn db_upgrade(
+    py: Python<'_>,
+    dir: PathBuf,
+    progress: Bound<'_, PyAny>,
+    map_size: Option<usize>,
+) -> PyResult<u32> {
+    let progress = progress.unbind();
+    let mut ended: PyResult<()> = Ok(());
+    let result = py.detach(|| {
+        let upgraded = upgrade_store(&dir, &settings(map_size), &mut |upgrading| {
+            ended = Python::attach(|py| {
+                progress.call1(py, (upgrading.to, upgrading.done, upgrading.of))?;
+                py.check_signals()
+            });
+            if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        upgraded.map_err(CoreError::from)
+    });
+    ended?;
+    Ok(result?)
 }

@@ -1,0 +1,77 @@
+"""`foreseal backup` and `foreseal restore`: copies of a data directory."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from foreseal._core import db_verify, run_backup, run_restore
+from foreseal.cli.exits import FAILED
+from foreseal.cli.options import FOLDER, option
+from foreseal.cli.shown import moment, print_facts, progress_shown
+
+_THERE = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command("backup")
+@click.argument("datadir", type=_THERE)
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option(
+    "--with-key",
+    is_flag=True,
+    help="Copy the key that signs steps as well. Whoever has it can sign in the sequencer's name, and a node that goes "
+    "on from this backup with it may sign what contradicts the steps made since: keep such a backup like the key.",
+)
+@option("store.map")
+def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int | None) -> None:
+    """Copy the chain in DATADIR to the folder TARGET, which is new or empty. A node may run on DATADIR meanwhile.
+
+    The copy has every step that was durable when the command began, and what came since as far as it was reached. It
+    is written as TARGET.partial and gets its name when all of it is on the disk. What is only in the pool is not in it.
+    """
+    with progress_shown("copying") as show:
+        manifest = orjson.loads(run_backup(str(datadir), str(target), show, with_key, store_map))
+    _print(manifest)
+    click.echo(f"the backup is in {target}")
+
+
+@click.command("restore")
+@click.argument("backup", type=_THERE)
+@click.argument("datadir", type=FOLDER)
+@click.option("--verify", is_flag=True, help="Compute again every hash and root in the store, as `foreseal db verify`.")
+@option("store.map")
+def restore_command(backup: Path, datadir: Path, verify: bool, store_map: int | None) -> None:
+    """Make the data directory DATADIR, which is new or empty, of the BACKUP that `foreseal backup` made.
+
+    Every file is compared with its checksum, and the journal has to go on where the store ends. A node started on
+    DATADIR goes on at the backup's last step. Without a key in the backup it makes a new one and signs with that.
+    """
+    with progress_shown("restoring") as show:
+        manifest = orjson.loads(run_restore(str(backup), str(datadir), show, store_map))
+    if verify:
+        with progress_shown("verifying") as show:
+            found = orjson.loads(db_verify(str(datadir), show, store_map))
+        if found["fault_count"]:
+            click.echo(f"foreseal: the store is damaged: {found['fault_count']:,} entries do not fit", err=True)
+            sys.exit(FAILED)
+    _print(manifest)
+    click.echo(f"{datadir} is restored{' and verified' if verify else ''}")
+
+
+def _print(manifest: dict[str, Any]) -> None:
+    files = manifest.pop("files")
+    appends = f"{manifest.pop('journal_first'):,} to {manifest.pop('journal_next') - 1:,}"
+    print_facts(
+        {
+            "made": moment(manifest["time"] / 1000),
+            "chain id": manifest["chain_id"],
+            "genesis": manifest["genesis"],
+            "stored head": manifest["head"],
+            "journal appends": appends,
+            "files": len(files),
+            "bytes": sum(file["bytes"] for file in files),
+            "sequencer key": "yes" if any(file["path"] == "sequencer.key" for file in files) else "no",
+        }
+    )

@@ -1,0 +1,47 @@
+//! What can go wrong with a backup.
+
+use std::path::PathBuf;
+
+use foreseal_journal::JournalError;
+use foreseal_store::StoreError;
+
+use crate::NodeError;
+
+/// Why a backup cannot be made or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error("{} is not empty: name a folder that is new", .0.display())]
+    NotEmpty(PathBuf),
+    /// A run before this one was broken off.
+    #[error("{} is left of a backup that did not end: remove it first", .0.display())]
+    Unfinished(PathBuf),
+    #[error("{} holds no backup: {why}", path.display())]
+    NotABackup { path: PathBuf, why: String },
+    #[error("the backup has format {found}, newer than {supported}, the newest this program reads")]
+    NewerFormat { found: u32, supported: u32 },
+    #[error("the backup is damaged: {file}: {why}")]
+    Damaged { file: String, why: String },
+    #[error("{} has no sequencer key to copy", .0.display())]
+    NoKey(PathBuf),
+    /// The journal that the store needs was removed while the store was copied.
+    #[error(
+        "the node removed the journal after append {sequence} while the store was copied: try again, or keep the journal longer (--store-retention)"
+    )]
+    Outrun { sequence: u64 },
+    #[error("the backup was broken off")]
+    Interrupted,
+}
+
+impl From<StoreError> for BackupError {
+    fn from(error: StoreError) -> Self {
+        Self::Node(error.into())
+    }
+}
+
+impl From<JournalError> for BackupError {
+    fn from(error: JournalError) -> Self {
+        Self::Node(error.into())
+    }
+}

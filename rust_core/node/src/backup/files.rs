@@ -1,0 +1,117 @@
+//! Files that are written once, synced, and known by their hash.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use alloy_primitives::B256;
+
+use super::{BackupError, ManifestFile};
+use crate::NodeError;
+
+/// Bytes read at a time.
+const PIECE: usize = 1 << 20;
+
+pub(super) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |error| NodeError::io(what, &path, &error).into()
+}
+
+/// A file of a backup that is being written.
+pub(super) struct Written {
+    file: File,
+    path: PathBuf,
+    name: String,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl Written {
+    /// A new file, readable by its owner alone. The folder that it is in is made if it is absent.
+    pub fn create(folder: &Path, name: &str) -> Result<Self, BackupError> {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            make_folder(parent)?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = file.map_err(io_error("create", &path))?;
+        Ok(Self { file, path, name: name.to_owned(), hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.hasher.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub fn finish(self) -> Result<ManifestFile, BackupError> {
+        self.file.sync_all().map_err(io_error("sync", &self.path))?;
+        let blake3 = B256::from(*self.hasher.finalize().as_bytes());
+        Ok(ManifestFile { path: self.name, bytes: self.bytes, blake3 })
+    }
+}
+
+/// Writes a whole file.
+pub(super) fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<ManifestFile, BackupError> {
+    let mut file = Written::create(folder, name)?;
+    file.write(bytes).map_err(io_error("write", &folder.join(name)))?;
+    file.finish()
+}
+
+/// Gives `sink` the bytes of a file of a backup, and checks at the end that they are what was written.
+pub(super) fn read_checked(
+    folder: &Path,
+    file: &ManifestFile,
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), BackupError>,
+) -> Result<(), BackupError> {
+    let damaged = |why: String| BackupError::Damaged { file: file.path.clone(), why };
+    let path = folder.join(&file.path);
+    let mut source = File::open(&path).map_err(|error| damaged(format!("it cannot be opened: {error}")))?;
+    let (mut hasher, mut done, mut piece) = (blake3::Hasher::new(), 0, vec![0; PIECE]);
+    loop {
+        let read = match source.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => &piece[..read],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(damaged(format!("it cannot be read: {error}"))),
+        };
+        done += read.len() as u64;
+        hasher.update(read);
+        sink(read)?;
+    }
+    if done != file.bytes {
+        return Err(damaged(format!("it has {done} bytes, not {}", file.bytes)));
+    }
+    if hasher.finalize().as_bytes() != file.blake3.as_slice() {
+        return Err(damaged("its bytes are not what was written".to_owned()));
+    }
+    Ok(())
+}
+
+/// A folder for its owner alone, and those above it.
+pub(super) fn make_folder(path: &Path) -> Result<(), BackupError> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_error("create", path))
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(path: &Path) -> Result<(), BackupError> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(io_error("sync", path))
+}
+
+/// Whether there is nothing of that name, or an empty folder.
+pub(super) fn is_free(path: &Path) -> Result<bool, BackupError> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}

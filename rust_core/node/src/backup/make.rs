@@ -1,0 +1,212 @@
+//! Making a backup.
+
+use std::{
+    fs, io,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use foreseal_journal::{Extent, Held, Identity, journal_folder};
+use foreseal_store::{Copying, Options, Store, StoreError};
+use foreseal_types::ChainSpec;
+
+use super::{
+    BackupError, Copied, CopiedPart, GENESIS, KEY, Manifest, ManifestFile, STORE, STORE_LOCK, Watching,
+    files::{Written, io_error, is_free, make_folder, sync_folder, write_file},
+    manifest::{FORMAT, ManifestBlock},
+};
+use crate::{NodeError, datadir::stored_spec, start::genesis_hash};
+
+/// Times that store and journal are copied anew because the journal was removed in between.
+const ATTEMPTS: u32 = 3;
+
+/// What is copied.
+pub struct Source<'a> {
+    pub datadir: &'a Path,
+    /// The store, if this process has it open.
+    pub store: Option<&'a Store>,
+    /// Greatest size of the store in bytes, where it is not open.
+    pub map_size: usize,
+    /// Whether the key that signs steps goes along. Whoever has it can sign in the sequencer's name, and a node that goes on from an
+    /// older place with it contradicts what it promised since.
+    pub with_key: bool,
+}
+
+impl Source<'_> {
+    fn options(&self, spec: &ChainSpec) -> Options {
+        Options { map_size: self.map_size, ..Options::new(spec.chain_id(), genesis_hash(spec)) }
+    }
+
+    fn copying(&self, options: &Options) -> Result<Copying, StoreError> {
+        match self.store {
+            Some(store) => Ok(Copying::of(store)),
+            None => Copying::open(&self.datadir.join("store"), options),
+        }
+    }
+}
+
+/// Copies a data directory to the folder `target`, which is new or empty. A node may run on it meanwhile; its lock is not
+/// taken. Every step that was durable when this began is in the copy. `now` is the time since 1970.
+///
+/// The folder is written as `target.partial` and gets its name when everything in it is durable.
+///
+/// # Errors
+/// Nothing of that name is left behind by them.
+pub fn back_up(
+    source: &Source<'_>,
+    target: &Path,
+    now: Duration,
+    watch: Watching<'_>,
+) -> Result<Manifest, BackupError> {
+    let missing = || NodeError::NoGenesis { datadir: source.datadir.to_owned() };
+    let spec = stored_spec(source.datadir)?.ok_or_else(missing)?;
+    if !is_free(target)? {
+        return Err(BackupError::NotEmpty(target.to_owned()));
+    }
+    let draft = draft_of(target);
+    if fs::symlink_metadata(&draft).is_ok() {
+        return Err(BackupError::Unfinished(draft));
+    }
+    let mut attempt = 1;
+    let made = loop {
+        let made = write_draft(source, &spec, &draft, now, watch);
+        match made {
+            Err(BackupError::Outrun { sequence }) if attempt < ATTEMPTS => {
+                tracing::warn!(sequence, "the journal was removed while the store was copied: once more");
+                attempt += 1;
+                fs::remove_dir_all(&draft).map_err(io_error("remove", &draft))?;
+            }
+            other => break other,
+        }
+    };
+    let finished = made.and_then(|manifest| {
+        fs::rename(&draft, target).map_err(io_error("rename", &draft))?;
+        target.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_folder)?;
+        Ok(manifest)
+    });
+    if finished.is_err() {
+        // Only what this call wrote; what cannot be removed is named by the next one.
+        let _ = fs::remove_dir_all(&draft);
+    }
+    finished
+}
+
+fn draft_of(target: &Path) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    target.with_file_name(name)
+}
+
+fn write_draft(
+    source: &Source<'_>,
+    spec: &ChainSpec,
+    draft: &Path,
+    now: Duration,
+    watch: Watching<'_>,
+) -> Result<Manifest, BackupError> {
+    make_folder(draft)?;
+    let folder = journal_folder(source.datadir).map_err(|error| BackupError::NotABackup {
+        path: source.datadir.to_owned(),
+        why: error.to_string(),
+    })?;
+    let held = Held::open(&folder)?;
+    let options = source.options(spec);
+    let copying = source.copying(&options)?;
+    let schema = copying.schema()?;
+    let mut files = vec![copy_store(&copying, draft, watch)?];
+    drop(copying);
+    let copy = Copying::open(&draft.join("store"), &options)?;
+    let progress = copy.progress()?;
+    drop(copy);
+    remove_lock(draft)?;
+    held.renew()?;
+    let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };
+    let extent = held.extent(identity, progress.journal_sequence)?;
+    let sequence = progress.journal_sequence;
+    if extent.first > sequence {
+        return Err(BackupError::Outrun { sequence });
+    }
+    files.extend(copy_journal(&held, &extent, draft, watch)?);
+    files.push(copy_file(source.datadir, GENESIS, draft)?);
+    if source.with_key {
+        if !source.datadir.join(KEY).exists() {
+            return Err(BackupError::NoKey(source.datadir.to_owned()));
+        }
+        files.push(copy_file(source.datadir, KEY, draft)?);
+    }
+    let manifest = Manifest {
+        format: FORMAT,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        time: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        chain_id: options.chain_id,
+        genesis: options.genesis,
+        schema,
+        head: progress.head.map(|head| ManifestBlock { number: head.number, hash: head.hash }),
+        journal_sequence: sequence,
+        journal_first: extent.first,
+        journal_next: extent.next,
+        files,
+    };
+    manifest.write(draft)?;
+    for folder in [draft.join("store"), draft.join("journal"), draft.to_owned()] {
+        sync_folder(&folder)?;
+    }
+    Ok(manifest)
+}
+
+fn copy_store(copying: &Copying, draft: &Path, watch: Watching<'_>) -> Result<ManifestFile, BackupError> {
+    let of = copying.bytes();
+    let mut file = Written::create(draft, STORE)?;
+    let mut ended = false;
+    let copied = copying.copy(&mut |bytes| {
+        file.write(bytes)?;
+        ended = watch(Copied { part: CopiedPart::Store, done: file.bytes(), of }).is_break();
+        if ended { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    });
+    if ended {
+        return Err(BackupError::Interrupted);
+    }
+    copied?;
+    file.finish()
+}
+
+fn copy_journal(
+    held: &Held,
+    extent: &Extent,
+    draft: &Path,
+    watch: Watching<'_>,
+) -> Result<Vec<ManifestFile>, BackupError> {
+    make_folder(&draft.join("journal"))?;
+    let of = extent.segments.iter().map(|segment| segment.bytes).sum();
+    let (mut done, mut files, mut ended) = (0, Vec::new(), false);
+    for segment in &extent.segments {
+        let mut file = Written::create(draft, &format!("journal/{}", segment.name))?;
+        let copied = held.copy(segment, &mut |bytes| {
+            file.write(bytes)?;
+            done += bytes.len() as u64;
+            ended = watch(Copied { part: CopiedPart::Journal, done, of }) == ControlFlow::Break(());
+            if ended { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        });
+        if ended {
+            return Err(BackupError::Interrupted);
+        }
+        copied?;
+        files.push(file.finish()?);
+    }
+    Ok(files)
+}
+
+fn copy_file(datadir: &Path, name: &str, draft: &Path) -> Result<ManifestFile, BackupError> {
+    let path = datadir.join(name);
+    write_file(draft, name, &fs::read(&path).map_err(io_error("read", &path))?)
+}
+
+/// Looking at a store makes a file of locks, which is no part of it.
+pub(super) fn remove_lock(folder: &Path) -> Result<(), BackupError> {
+    let path = folder.join(STORE_LOCK);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
+        _ => Ok(()),
+    }
+}

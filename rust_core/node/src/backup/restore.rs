@@ -1,0 +1,209 @@
+//! A data directory from a backup.
+
+use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
+
+use foreseal_journal::{Disk, DiskFile, Identity, RealDisk, Report, check, segment_size};
+use foreseal_store::{Copying, Options};
+
+use super::{
+    BackupError, Copied, CopiedPart, GENESIS, KEY, MANIFEST, Manifest, ManifestFile, STORE, Watching,
+    files::{Written, io_error, make_folder, read_checked, sync_folder},
+    make::remove_lock,
+};
+use crate::{
+    datadir::{DataDir, stored_spec},
+    start::genesis_hash,
+};
+
+/// Folder in the new data directory in which everything is made ready.
+const DRAFT: &str = "restoring";
+const LOCK: &str = "LOCK";
+const SECTOR: usize = 512;
+
+/// Makes a data directory of the backup in the folder `backup`. `datadir` is new or empty. Every file is compared with what the
+/// backup says it wrote, and the journal must be whole and go on where the store ends.
+///
+/// Until all of it is there, it is in a folder of its own in which no node looks; one that was broken off is begun anew.
+pub fn restore(
+    backup: &Path,
+    datadir: &Path,
+    map_size: usize,
+    watch: Watching<'_>,
+) -> Result<Manifest, BackupError> {
+    let manifest = Manifest::read(backup)?;
+    expect_known(&manifest)?;
+    if !is_new(datadir)? {
+        return Err(BackupError::NotEmpty(datadir.to_owned()));
+    }
+    // From here on no node starts there.
+    let _lock = DataDir::lock(datadir)?;
+    let draft = datadir.join(DRAFT);
+    if draft.exists() {
+        fs::remove_dir_all(&draft).map_err(io_error("remove", &draft))?;
+    }
+    let made = write_draft(&manifest, backup, &draft, map_size, watch);
+    if let Err(error) = made {
+        // What cannot be removed the next attempt removes.
+        let _ = fs::remove_dir_all(&draft);
+        return Err(error);
+    }
+    // The genesis last: without it there is no chain in the folder.
+    for name in ["journal", "store", KEY, GENESIS] {
+        let from = draft.join(name);
+        if from.exists() {
+            fs::rename(&from, datadir.join(name)).map_err(io_error("rename", &from))?;
+        }
+    }
+    fs::remove_dir(&draft).map_err(io_error("remove", &draft))?;
+    sync_folder(datadir)?;
+    Ok(manifest)
+}
+
+/// Whether nothing is in the folder but what an attempt before this one left.
+fn is_new(datadir: &Path) -> Result<bool, BackupError> {
+    if !datadir.exists() {
+        return Ok(true);
+    }
+    for entry in fs::read_dir(datadir).map_err(io_error("read", datadir))? {
+        let name = entry.map_err(io_error("read", datadir))?.file_name();
+        if name != DRAFT && name != LOCK {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Refuses names that no backup has, before anything is written by them.
+fn expect_known(manifest: &Manifest) -> Result<(), BackupError> {
+    let segment = |path: &str| {
+        let name = path.strip_prefix("journal/").and_then(|name| name.strip_suffix(".segment"));
+        name.is_some_and(|number| number.len() >= 10 && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    for file in &manifest.files {
+        if !([STORE, GENESIS, KEY].contains(&file.path.as_str()) || segment(&file.path)) {
+            let why = "no backup has a file of this name".to_owned();
+            return Err(BackupError::Damaged { file: file.path.clone(), why });
+        }
+    }
+    for name in [STORE, GENESIS] {
+        if !manifest.files.iter().any(|file| file.path == name) {
+            let why = format!("it does not name {name}");
+            return Err(BackupError::Damaged { file: MANIFEST.to_owned(), why });
+        }
+    }
+    Ok(())
+}
+
+fn write_draft(
+    manifest: &Manifest,
+    backup: &Path,
+    draft: &Path,
+    map_size: usize,
+    watch: Watching<'_>,
+) -> Result<(), BackupError> {
+    make_folder(draft)?;
+    make_folder(&draft.join("journal"))?;
+    let sum = |journal: bool| -> u64 {
+        let files = manifest.files.iter().filter(|file| file.path.starts_with("journal/") == journal);
+        files.map(|file| file.bytes).sum()
+    };
+    let (mut stored, mut journalled) = (0, 0);
+    for file in &manifest.files {
+        let journal = file.path.starts_with("journal/");
+        let (part, done) =
+            if journal { (CopiedPart::Journal, &mut journalled) } else { (CopiedPart::Store, &mut stored) };
+        let of = sum(journal);
+        let mut told = |bytes: usize| {
+            *done += bytes as u64;
+            match watch(Copied { part, done: *done, of }) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(BackupError::Interrupted),
+            }
+        };
+        if journal {
+            place_segment(backup, file, draft, &mut told)?;
+        } else {
+            place_file(backup, file, draft, &mut told)?;
+        }
+    }
+    for folder in [draft.join("store"), draft.join("journal"), draft.to_owned()] {
+        sync_folder(&folder)?;
+    }
+    check_chain(manifest, draft, map_size)
+}
+
+type Told<'a> = &'a mut dyn FnMut(usize) -> Result<(), BackupError>;
+
+fn place_file(backup: &Path, file: &ManifestFile, draft: &Path, told: Told<'_>) -> Result<(), BackupError> {
+    let mut to = Written::create(draft, &file.path)?;
+    let path = draft.join(&file.path);
+    read_checked(backup, file, &mut |bytes| {
+        to.write(bytes).map_err(io_error("write", &path))?;
+        told(bytes.len())
+    })?;
+    to.finish().map(drop)
+}
+
+/// A segment has room for what comes after it; the backup has only what was in it.
+fn place_segment(
+    backup: &Path,
+    file: &ManifestFile,
+    draft: &Path,
+    told: Told<'_>,
+) -> Result<(), BackupError> {
+    let path = draft.join(&file.path);
+    let mut to: Option<(Box<dyn DiskFile>, u64)> = None;
+    read_checked(backup, file, &mut |bytes| {
+        let (segment, offset) = match &mut to {
+            Some(to) => to,
+            None => {
+                let size = bytes.first_chunk::<SECTOR>().and_then(segment_size);
+                let why = "it does not begin as a segment does".to_owned();
+                let size = size.ok_or(BackupError::Damaged { file: file.path.clone(), why })?;
+                let made = RealDisk.create(&path, size.max(file.bytes)).map_err(io_error("create", &path))?;
+                to.insert((made, 0))
+            }
+        };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let written = segment.write_at(rest, *offset).map_err(io_error("write", &path))?;
+            *offset += written as u64;
+            rest = &rest[written..];
+        }
+        told(bytes.len())
+    })?;
+    match to {
+        Some((segment, _)) => segment.sync().map_err(io_error("sync", &path)),
+        None => Err(BackupError::Damaged { file: file.path.clone(), why: "it is empty".to_owned() }),
+    }
+}
+
+/// Looks at what was written as a start would: the journal is whole, and the store is of its chain.
+fn check_chain(manifest: &Manifest, draft: &Path, map_size: usize) -> Result<(), BackupError> {
+    let damaged = |file: &str, why: String| BackupError::Damaged { file: file.to_owned(), why };
+    let spec = stored_spec(draft)?.ok_or_else(|| damaged(GENESIS, "it is missing".to_owned()))?;
+    let genesis = genesis_hash(&spec);
+    if (spec.chain_id(), genesis) != (manifest.chain_id, manifest.genesis) {
+        return Err(damaged(GENESIS, "it is not the genesis of the chain that was copied".to_owned()));
+    }
+    let report: Report = check(&draft.join("journal"), Arc::new(RealDisk))?;
+    if let Some(fault) = &report.fault {
+        return Err(damaged("journal", format!("{}: {}", fault.place, fault.reason)));
+    }
+    let found = (report.identity, report.first_sequence, report.first_sequence + report.appends);
+    let identity = Identity { chain_id: manifest.chain_id, genesis };
+    if found != (Some(identity), manifest.journal_first, manifest.journal_next) {
+        return Err(damaged("journal", "it does not have the appends that were copied".to_owned()));
+    }
+    let options = Options { map_size, ..Options::new(spec.chain_id(), genesis) };
+    let store = Copying::open(&draft.join("store"), &options)?;
+    let progress = store.progress()?;
+    let head = manifest.head.map(|head| (head.number, head.hash));
+    if (progress.head.map(|head| (head.number, head.hash)), progress.journal_sequence)
+        != (head, manifest.journal_sequence)
+    {
+        return Err(damaged(STORE, "it does not end where the backup says".to_owned()));
+    }
+    drop(store);
+    remove_lock(draft)
+}
