@@ -48,6 +48,8 @@ class FakeNode:
         self.steps: list[Place] = [(1, 0, step_hash(0))]
         """The steps that the feed keeps."""
         self.most_steps_of_a_page = 2
+        self.tiers: list[dict[str, int]] = []
+        """Limits of the tiers that were asked for."""
         self._done: list[tuple[int, bytes | RpcError]] = []
         self._notices: list[Notice] = []
         self._channel = self._sequence = 0
@@ -61,6 +63,10 @@ class FakeNode:
 
     def stop(self) -> None:
         self.log.append("stop")
+
+    def for_tier(self, limits: bytes) -> "FakeNode":
+        self.tiers.append(orjson.loads(limits))
+        return self
 
     def view(self) -> FakeView:
         return FakeView(self, self.block)

@@ -14,7 +14,7 @@ from fake_core import FakeNode
 def listed(registry: Registry, method: str) -> dict[str, object]:
     async def answered() -> Any:
         node = FakeNode()
-        calls = Calls(node, registry, most=10, forbidden=frozenset())
+        calls = Calls(node, registry, most=10, forbidden={})
         calls.completions.attach(asyncio.get_running_loop())
         # Twice: an outcome that comes later must not be taken for another one's.
         outcomes = [calls.run(node, method, b"[]"), calls.run(node, method, b"[]")]

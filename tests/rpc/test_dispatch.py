@@ -39,7 +39,7 @@ def ask(subject: Dispatcher, request: Any) -> tuple[int, Any]:
         finally:
             subject.calls.completions.detach()
 
-    status, answer = asyncio.run(answered())
+    status, answer, _ = asyncio.run(answered())
     return status, orjson.loads(answer) if answer else None
 
 
@@ -52,6 +52,7 @@ def test_an_inline_call_is_answered_without_a_loop(node: FakeNode) -> None:
     assert dispatcher(node).answer(orjson.dumps(call("eth_blockNumber", ident="a"))) == (
         200,
         b'{"jsonrpc":"2.0","id":"a","result":"0x0"}',
+        0,
     )
 
 
@@ -148,7 +149,7 @@ def test_params_as_deep_as_the_greatest_limit_reach_the_core(node: FakeNode) -> 
 
 
 def test_a_forbidden_method_is_403_alone_and_an_entry_in_a_batch(node: FakeNode) -> None:
-    subject = dispatcher(node, forbidden=frozenset({"eth_getBlockReceipts"}))
+    subject = dispatcher(node, forbidden={"eth_getBlockReceipts": "not for you"})
     status, answer = ask(subject, call("eth_getBlockReceipts", "latest"))
     assert (status, error_of(answer)) == (403, (1, -32004, None))
     status, answers = ask(subject, [call("eth_getBlockReceipts", "latest", ident=1), call("echo", ident=2)])
@@ -164,8 +165,9 @@ def test_too_many_calls_on_core_threads_are_429(node: FakeNode) -> None:
         subject.calls.completions.attach(asyncio.get_running_loop())
         body = orjson.dumps(call("slow"))
         first, second = subject.answer(body), subject.answer(body)
-        status, answer = subject.answer(body)
-        assert (status, error_of(orjson.loads(answer))) == (429, (1, -32005, {"limit": "calls", "max": 2}))
+        status, answer, seconds = subject.answer(body)
+        assert (status, seconds) == (429, 1)
+        assert error_of(orjson.loads(answer)) == (1, -32005, {"limit": "calls", "max": 2})
         assert subject.answer(orjson.dumps(call("echo")))[0] == 200, "inline calls go on"
         node.release()
         assert [(await first)[0], (await second)[0]] == [200, 200]
@@ -231,5 +233,5 @@ def test_calls_are_counted_by_method_and_strange_names_are_not(node: FakeNode) -
     subject = dispatcher(node)
     for request in (call("echo"), call("echo"), call("fails"), call("made-up-1"), call("made-up-2"), 7):
         ask(subject, request)
-    assert subject.answered == {"echo": 2}
-    assert subject.failed == {("fails", -32000): 1, ("", -32601): 2, ("", -32600): 1}
+    assert subject.counts.answered == {"echo": 2}
+    assert subject.counts.failed == {("fails", -32000): 1, ("", -32601): 2, ("", -32600): 1}

@@ -186,7 +186,7 @@ def test_development_answers_browsers_of_any_origin() -> None:
     subject = app(browsers=True)
     preflight, answer = ask(subject, {"verb": "OPTIONS", "headers": ORIGIN}, post(headers=ORIGIN))
     assert preflight.status == 204
-    assert preflight.headers[b"access-control-allow-headers"] == b"content-type"
+    assert preflight.headers[b"access-control-allow-headers"] == b"content-type, authorization, x-api-key"
     assert preflight.headers[b"access-control-allow-origin"] == answer.headers[b"access-control-allow-origin"] == b"*"
 
 

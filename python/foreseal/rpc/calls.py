@@ -1,31 +1,19 @@
 """One call, wherever it is answered: refused here, by a registered Python function, by the core or by a core thread."""
 
 import asyncio
+from collections.abc import Mapping
 
 from foreseal.errors import RpcError
 from foreseal.rpc import codes, discovery
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
+from foreseal.rpc.meter import Meter
+from foreseal.rpc.refused import FORBIDDEN, Refused, busy, refused
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import METHODS as STREAMING
 from foreseal.rpc.session import Exchange
 
-FORBIDDEN, BUSY = 403, 429
-
-
 _NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
-
-
-class Refused(RpcError):
-    """A call that this endpoint does not take, now or at all; `status` is its HTTP status when it stands alone."""
-
-    status: int
-
-
-def _refused(status: int, code: int, message: str, data: bytes | None = None) -> Refused:
-    error = Refused(code, message, data)
-    error.status = status
-    return error
 
 
 class Calls:
@@ -36,9 +24,10 @@ class Calls:
         core: Core,
         registry: Registry,
         most: int,
-        forbidden: frozenset[str],
+        forbidden: Mapping[str, str],
         completions: Completions | None = None,
     ) -> None:
+        """`forbidden` has the methods that are not for these callers, each with what to tell them."""
         self.completions = Completions(core) if completions is None else completions
         self._registry = registry
         self._registered = registry.methods
@@ -49,18 +38,24 @@ class Calls:
         self._apart = {*forbidden, *discovery.METHODS, *STREAMING}
 
     def run(
-        self, reader: Reader, method: str, params: bytes, exchange: Exchange | None = None
+        self,
+        reader: Reader,
+        method: str,
+        params: bytes,
+        exchange: Exchange | None = None,
+        meter: Meter | None = None,
     ) -> Outcome | asyncio.Future[Outcome]:
         """Start a call against `reader`; its outcome at once, or the future of it.
 
-        `exchange` is that of a connection which stays open; without one there are no subscriptions.
+        `exchange` is that of a connection which stays open; without one there are no subscriptions. `meter` is that
+        of a caller with bounds of its own.
         """
         if method in self._apart:
-            if method in STREAMING:
-                return _NO_CONNECTION if exchange is None else exchange.call(method, params)
-            refusal = self._refusal(method)
+            refusal = self._refusal(method, meter)
             if refusal is not None:
                 return refusal
+            if method in STREAMING:
+                return _NO_CONNECTION if exchange is None else exchange.call(method, params)
             if method in discovery.METHODS and self._registered and method not in self._registered:
                 return self._listing(reader, method, params)
         if method in self._registered:
@@ -73,7 +68,10 @@ class Calls:
         if result is not None:
             return result
         self._apart.add(method)
-        return completions.due()
+        due = completions.due()
+        if meter is not None:
+            meter.began(due)
+        return due
 
     def _listing(self, reader: Reader, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
         """The core's list of methods together with those registered from Python."""
@@ -94,12 +92,12 @@ class Calls:
         signatures = {name: signature for name, (_, signature) in self._registered.items()}
         return discovery.with_registered(method, answer, signatures)
 
-    def _refusal(self, method: str) -> Refused | None:
+    def _refusal(self, method: str, meter: Meter | None) -> Refused | None:
         """Why a method that is forbidden, or that runs on core threads, is not taken; None if it is."""
         if method in self._forbidden:
-            text = f"{method} is not served on the public endpoint: use a dedicated one"
-            return _refused(FORBIDDEN, codes.FORBIDDEN, text)
+            return refused(FORBIDDEN, codes.FORBIDDEN, self._forbidden[method])
+        if method in STREAMING:
+            return None
         if len(self.completions) >= self._most:
-            data = b'{"limit":"calls","max":%d}' % self._most
-            return _refused(BUSY, codes.LIMIT, "too many calls at once: try again", data)
-        return None
+            return busy("calls", self._most, "too many calls at once: try again")
+        return None if meter is None else meter.full()

@@ -1,8 +1,8 @@
 """From the bytes of a request body to the bytes of its answer."""
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Coroutine, Mapping
 from time import monotonic
 from typing import Any
 
@@ -10,16 +10,19 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import codes
-from foreseal.rpc.calls import Calls, Refused
+from foreseal.rpc.calls import Calls
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
+from foreseal.rpc.counts import Counts
 from foreseal.rpc.envelope import NULL, InvalidRequest, failure, is_deeper, over_limit, read_call, success
 from foreseal.rpc.limits import Allowance, Limits
+from foreseal.rpc.meter import Meter
+from foreseal.rpc.refused import Refused
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import Exchange, Link, Session
 
-Reply = tuple[int, bytes]
-"""HTTP status and body."""
+Reply = tuple[int, bytes, int]
+"""HTTP status, body, and the seconds after which to try again (0: nothing is said of it)."""
 
 Started = tuple[bytes | None, str, Outcome | asyncio.Future[Outcome]]
 """A call under way: JSON of its id (None for a notification), method, outcome or the future of it."""
@@ -43,18 +46,19 @@ class Dispatcher:
         core: Core,
         limits: Limits,
         registry: Registry,
-        forbidden: frozenset[str] = frozenset(),
+        forbidden: Mapping[str, str] | None = None,
         completions: Completions | None = None,
+        counts: Counts | None = None,
     ) -> None:
-        """`forbidden` names the methods that are refused with HTTP 403 and -32004.
+        """`forbidden` has the methods that are refused with HTTP 403 and -32004, each with what is said then.
 
         `completions` are those of another dispatcher of the same node: the node has one way back for all outcomes.
+        `counts` may be those of another one, too.
         """
-        self.calls = Calls(core, registry, limits.calls, forbidden, completions)
-        self.answered: Counter[str] = Counter()
-        """Answered calls by method."""
-        self.failed: Counter[tuple[str, int]] = Counter()
-        """Failed calls by method and error code; the method is empty where none was found."""
+        self.calls = Calls(core, registry, limits.calls, forbidden or {}, completions)
+        self.counts = counts or Counts()
+        """What became of the calls."""
+        self._answered = self.counts.answered
         self._core = core
         self._limits = limits
         self._largest = limits.response
@@ -64,30 +68,38 @@ class Dispatcher:
         """The subscriptions of a new connection."""
         return Session(self.calls.completions.hub, self._ask, link, self._limits.subscriptions)
 
-    def answer(self, body: bytes, exchange: Exchange | None = None) -> Reply | Coroutine[Any, Any, Reply]:
+    def answer(
+        self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
+    ) -> Reply | Coroutine[Any, Any, Reply]:
         """Answer one request body: at once, unless it is a batch or has to wait for a core thread.
 
-        `exchange` is that of the connection which the body came over, if it is one that stays open.
+        `exchange` is that of the connection which the body came over, if it is one that stays open. `meter` is that of
+        a caller with bounds of its own, and what is no call costs as much as one.
         """
         try:
             request = orjson.loads(body)
         except orjson.JSONDecodeError as error:
-            return self._refuse(RpcError(codes.PARSE, f"parse error: {error}", None))
+            return self._refuse(RpcError(codes.PARSE, f"parse error: {error}", None), meter)
         # A level takes two bytes: what is short cannot be deep.
         if len(body) > self._shallow and self._is_too_deep(request, body):
             most = self._limits.depth
-            return self._refuse(over_limit("depth", most, f"JSON nested deeper than {most} levels"))
+            return self._refuse(over_limit("depth", most, f"JSON nested deeper than {most} levels"), meter)
         if request.__class__ is list:
-            return self._answer_batch(request, body, exchange)
+            return self._answer_batch(request, body, exchange, meter)
         try:
             ident, method, params = read_call(request, body)
         except InvalidRequest as invalid:
-            return self._reply(invalid.ident, "", invalid.error)
-        outcome = self.calls.run(self._core, method, params, exchange)
+            return self._reply(invalid.ident, "", _charged("", meter) or invalid.error)
+        if meter is not None:
+            refusal = meter.charge(method)
+            if refusal is not None:
+                # Nobody looked whether there is such a method: it is counted without its name.
+                return self._reply(ident, "", refusal)
+        outcome = self.calls.run(self._core, method, params, exchange, meter)
         # The one path that nearly every call takes, without a further step; all others below.
         if outcome.__class__ is bytes and ident is not None and len(outcome) <= self._largest:
-            self.answered[method] += 1
-            return OK, success(ident, outcome)
+            self._answered[method] += 1
+            return OK, success(ident, outcome), 0
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
                 exchange.leave()
@@ -100,19 +112,26 @@ class Dispatcher:
     def _ask(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
         return self.calls.run(self._core, method, params)
 
-    async def _answer_batch(self, requests: list[Any], body: bytes, exchange: Exchange | None) -> Reply:
+    async def _answer_batch(
+        self, requests: list[Any], body: bytes, exchange: Exchange | None, meter: Meter | None
+    ) -> Reply:
         most = self._limits.batch
         if not requests:
-            return self._refuse(RpcError(codes.REQUEST, "the batch is empty", None))
+            return self._refuse(RpcError(codes.REQUEST, "the batch is empty", None), meter)
         if len(requests) > most:
-            return self._refuse(over_limit("batch", most, f"a batch may have at most {most} requests"))
+            return self._refuse(over_limit("batch", most, f"a batch may have at most {most} requests"), meter)
+        # A connection has no statuses: there each entry is told by itself.
+        if meter is not None and exchange is None:
+            refusal = meter.nothing_left()
+            if refusal is not None:
+                return self._refuse(refusal)
         view = self._core.view()
         allowance = Allowance(self._limits.response)
         answers = [b""] * len(requests)
         waiting: deque[Waiting] = deque()
         turn = monotonic() + _BATCH_TURN
         for index, request in enumerate(requests):
-            ident, method, outcome = self._start(view, request, body, allowance, exchange)
+            ident, method, outcome = self._start(view, request, body, allowance, exchange, meter)
             if isinstance(outcome, asyncio.Future):
                 if exchange is not None:
                     exchange.leave()
@@ -127,7 +146,7 @@ class Dispatcher:
         while waiting:
             await self._settle(waiting, answers, allowance)
         said = b",".join(filter(None, answers))
-        return (OK, b"[%b]" % said) if said else (NO_CONTENT, b"")
+        return (OK, b"[%b]" % said, 0) if said else (NO_CONTENT, b"", 0)
 
     async def _settle(self, waiting: deque[Waiting], answers: list[bytes], allowance: Allowance) -> None:
         """Wait for the oldest call of a batch that is under way."""
@@ -135,16 +154,25 @@ class Dispatcher:
         answers[index] = self._render(ident, method, await future, allowance)
 
     def _start(
-        self, reader: Reader, request: Any, body: bytes, allowance: Allowance, exchange: Exchange | None
+        self,
+        reader: Reader,
+        request: Any,
+        body: bytes,
+        allowance: Allowance,
+        exchange: Exchange | None,
+        meter: Meter | None,
     ) -> Started:
         try:
             ident, method, params = read_call(request, body)
         except InvalidRequest as invalid:
-            return invalid.ident, "", invalid.error
+            return invalid.ident, "", _charged("", meter) or invalid.error
+        refusal = _charged(method, meter)
+        if refusal is not None:
+            return ident, "", refusal
         if not allowance.left:
             # Not called, so nobody knows whether there is such a method: it is counted without its name.
             return ident, "", self._too_large()
-        return ident, method, self.calls.run(reader, method, params, exchange)
+        return ident, method, self.calls.run(reader, method, params, exchange, meter)
 
     def _is_too_deep(self, request: Any, body: bytes) -> bool:
         depth = self._limits.depth
@@ -155,23 +183,27 @@ class Dispatcher:
         most = self._limits.response
         return over_limit("response", most, f"the answer is larger than {most} bytes")
 
-    def _refuse(self, error: RpcError) -> Reply:
-        return OK, self._render(NULL, "", error)
+    def _refuse(self, error: RpcError, meter: Meter | None = None) -> Reply:
+        return self._reply(NULL, "", _charged("", meter) or error)
 
     def _reply(self, ident: bytes | None, method: str, outcome: Outcome) -> Reply:
         answer = self._render(ident, method, outcome)
         if not answer:
-            return NO_CONTENT, answer
-        return (outcome.status if isinstance(outcome, Refused) else OK), answer
+            return NO_CONTENT, answer, 0
+        return (outcome.status, answer, outcome.seconds) if isinstance(outcome, Refused) else (OK, answer, 0)
 
     def _render(self, ident: bytes | None, method: str, outcome: Outcome, allowance: Allowance | None = None) -> bytes:
         """Count the call and give its answer; no bytes for a notification."""
         if isinstance(outcome, bytes):
             size = len(outcome)
             if allowance.take(size) if allowance else size <= self._largest:
-                self.answered[method] += 1
+                self._answered[method] += 1
                 return b"" if ident is None else success(ident, outcome)
             outcome = self._too_large()
         code = outcome.args[0]
-        self.failed[("" if code == codes.METHOD else method), code] += 1
+        self.counts.failed[("" if code == codes.METHOD else method), code] += 1
         return b"" if ident is None else failure(ident, outcome)
+
+
+def _charged(method: str, meter: Meter | None) -> Refused | None:
+    return None if meter is None else meter.charge(method)

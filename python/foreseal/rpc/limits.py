@@ -17,12 +17,16 @@ class Limits:
     """Largest result, bytes; the results of a batch share one such allowance (-32005)."""
     calls: int = 1024
     """Most calls waiting for or running on core threads (HTTP 429)."""
+    caller_calls: int | None = None
+    """Most of them for one caller (HTTP 429); None: as many as for all."""
     wait: int = 20_000
     """Longest time that a body may take to come, ms (HTTP 408)."""
     open: int = 16_384
     """Most connections of any kind that a process has open; others wait to be accepted."""
     connections: int = 512
     """Most WebSocket connections at once (HTTP 503 to the handshake)."""
+    caller_connections: int | None = None
+    """Most of them for one caller (HTTP 429); None: as many as for all."""
     connection_calls: int = 16
     """Most requests under way on core threads for one connection; it is read on when one is answered."""
     subscriptions: int = 128

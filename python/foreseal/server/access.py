@@ -13,7 +13,7 @@ CORS = [
 PREFLIGHT = [
     *CORS,
     (b"access-control-allow-methods", b"POST, GET, OPTIONS"),
-    (b"access-control-allow-headers", b"content-type"),
+    (b"access-control-allow-headers", b"content-type, authorization, x-api-key"),
     (b"access-control-allow-private-network", b"true"),
     (b"access-control-max-age", b"86400"),
 ]

@@ -3,19 +3,27 @@
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from foreseal.errors import NodeError
 from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.meter import Clock
 from foreseal.rpc.registry import Function
 from foreseal.server.address import AddressError, free_address
 from foreseal.server.bodies import Bodies
+from foreseal.server.buckets import slots
+from foreseal.server.callers import Anyone, Callers
 from foreseal.server.connections import Connections
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.handler import Handler
+from foreseal.server.keys import FILE as KEYS
+from foreseal.server.keys import KeyFileError, Keys
 from foreseal.server.settings import Settings, SettingsError, from_environment
+from foreseal.server.settings.model import DEDICATED
+from foreseal.server.tier import Tier, tiers_of
 from foreseal.server.websocket import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
@@ -24,6 +32,10 @@ log = logging.getLogger(__name__)
 DRAIN_TIME = 10.0
 # Seconds between two looks at a node that starts.
 _LOOK = 0.05
+
+
+def _monotonic() -> int:
+    return time.monotonic_ns() // 1000
 
 
 def _node(settings: bytes) -> Any:
@@ -56,10 +68,14 @@ class App:
         settings: Settings | None = None,
         make_node: Callable[[bytes], Any] | None = None,
         role: Mapping[str, str] | None = None,
+        buckets: int | None = None,
+        clock: Clock = _monotonic,
     ) -> None:
         """`make_node` opens the node from settings as JSON; tests put a double of `_core.Node` in its place.
 
-        `role` is what the core is told beside the settings: which part of a node of several processes it is.
+        `role` is what the core is told beside the settings: which part of a node of several processes it is. `buckets`
+        is a descriptor of the memory in which those keep the rates of callers together: see `shared_memory`. `clock`
+        measures them.
         """
         self.registry = Registry()
         self.admin_url: str | None = None
@@ -70,12 +86,15 @@ class App:
         self._settings = settings
         self._make_node = make_node
         self._role = role or {}
+        self._buckets = buckets
+        self._clock = clock
         self._node: Any = None
         self._open = Limits().open
         self._dispatcher: Dispatcher | None = None
         self._endpoint: Endpoint | None = None
         self._bodies: Bodies | None = None
         self._connections: Connections | None = None
+        self._callers: Callers | None = None
         self._admin: Any = None
 
     def method(self, name: str) -> Callable[[Function], Function]:
@@ -92,7 +111,12 @@ class App:
         admin = _free(settings.admin)
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
         node = await asyncio.to_thread(self._make_node or _node, settings.for_core(self._role))
-        dispatcher = Dispatcher(node, settings.limits, self.registry, settings.forbidden)
+        try:
+            tiers, callers = self._open_access(settings, node)
+        except NodeError:
+            await asyncio.to_thread(node.stop)
+            raise
+        dispatcher = tiers[DEDICATED].dispatcher
         loop = asyncio.get_running_loop()
         dispatcher.calls.completions.attach(loop)
         node.start()
@@ -101,13 +125,38 @@ class App:
         self._connections = connections = Connections(
             dispatcher.calls.completions.hub, settings.limits, loop, self.ahead
         )
-        self._endpoint = Endpoint(Handler(node, dispatcher, settings, connections), bodies, connections)
+        self._endpoint = Endpoint(Handler(node, callers, settings, connections), bodies, connections)
+        self._callers = callers
+        callers.watch(loop, connections.review)
         if admin is not None:
             try:
                 await self._open_admin(settings, dispatcher, bodies, connections, admin)
             except AddressError:
                 await self.shutdown()
                 raise
+
+    def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, Tier], Callers]:
+        """What tells callers apart. Raises `NodeError`."""
+        from foreseal._core import Buckets, method_names
+
+        try:
+            tiers = tiers_of(settings, node, self.registry, method_names())
+            keys = Keys(settings.datadir / KEYS, time.time)
+        except KeyFileError as error:
+            # Not wrong use: what starts again later may find it mended.
+            raise NodeError("keys", str(error)) from None
+        except SettingsError as error:
+            raise NodeError("settings", str(error)) from None
+        access = settings.access
+        callers = Callers(
+            tiers,
+            keys,
+            Buckets(self._buckets, slots(access.buckets)),
+            self._clock,
+            public=settings.public,
+            proxies=access.trusted_proxies,
+        )
+        return tiers, callers
 
     async def _open_admin(
         self,
@@ -123,7 +172,8 @@ class App:
 
         node = self._node.for_admin()
         answering = Dispatcher(node, settings.limits, self.registry, completions=dispatcher.calls.completions)
-        handler = Handler(node, answering, settings, connections, admin=True)
+        administrators = Anyone(Tier("admin", settings.limits, answering))
+        handler = Handler(node, administrators, settings, connections, admin=True)
         endpoint = Endpoint(handler, bodies, connections)
         self._admin = UnixListener(endpoint, where) if isinstance(where, Path) else Listener(endpoint, *where)
         if not await self._admin.start():
@@ -166,6 +216,8 @@ class App:
         if self._dispatcher is None or self._bodies is None:
             return
         await self.disconnect()
+        if self._callers is not None:
+            self._callers.stop()
         self._bodies.stop()
         completions = self._dispatcher.calls.completions
         try:

@@ -7,15 +7,15 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from foreseal.rpc.dispatch import Reply
-from foreseal.rpc.limits import Limits
 from foreseal.rpc.outbox import END, Budget, Outbox, Traffic
 from foreseal.rpc.session import Exchange
+from foreseal.server.callers import Caller
 from foreseal.server.handler import Handler
 from foreseal.server.websocket import Gone, Side, WebSocket
 
 log = logging.getLogger(__name__)
 
-NORMAL, GOING_AWAY, TOO_BIG, INTERNAL, TRY_AGAIN_LATER = 1000, 1001, 1009, 1011, 1013
+NORMAL, GOING_AWAY, POLICY_VIOLATION, TOO_BIG, INTERNAL, TRY_AGAIN_LATER = 1000, 1001, 1008, 1009, 1011, 1013
 
 CLOSE_TIME = 10.0
 """Seconds that a client has for taking the close frame; then the connection is cut."""
@@ -31,9 +31,10 @@ class Connection:
     """A connection that was accepted. Used from the event loop's thread only."""
 
     def __init__(
-        self, websocket: WebSocket, handler: Handler, limits: Limits, traffic: Traffic, ahead: int = 1
+        self, websocket: WebSocket, handler: Handler, caller: Caller, traffic: Traffic, ahead: int = 1
     ) -> None:
         """At most `ahead` messages of those that wait begin to be sent at once."""
+        limits = caller.tier.limits
         self.outbox = Outbox(limits.outgoing_bytes, limits.outgoing_frames, traffic)
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when nothing of it is left."""
@@ -45,10 +46,12 @@ class Connection:
         """Looks of `Connections` since something was said or taken."""
         self._websocket = websocket
         self._handler = handler
+        self._caller = caller
+        self._largest = limits.body
         self._most_calls = limits.connection_calls
         self._ahead = ahead
         self._frames = 0
-        self._session = handler.session(self)
+        self._session = caller.tier.dispatcher.session(self)
         # None where the client has left.
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -106,6 +109,11 @@ class Connection:
         elif not len(self._session):
             self._end((NORMAL, "nothing was said, and there is no subscription"))
 
+    def review(self) -> None:
+        """Close it if the key that it was opened with is no longer good."""
+        if not self._handler.holds(self._caller):
+            self._end((POLICY_VIOLATION, "the API key was revoked or has expired"))
+
     def _end(self, ending: Ending | None) -> None:
         if not self._ending.done():
             self._ending.set_result(ending)
@@ -128,11 +136,14 @@ class Connection:
                 self._end(None)
                 return
             self.quiet = 0
-            if len(body) > self._handler.largest_body:
-                self._end((TOO_BIG, f"a message may have at most {self._handler.largest_body} bytes"))
+            if len(body) > self._largest:
+                self._end((TOO_BIG, f"a message may have at most {self._largest} bytes"))
+                return
+            self.review()
+            if self._ending.done():
                 return
             exchange = Exchange(self._session)
-            reply = self._handler.answer(body, exchange)
+            reply = self._caller.tier.dispatcher.answer(body, exchange, self._caller.meter)
             if isinstance(reply, tuple):
                 self._say(exchange, reply)
             else:
@@ -163,7 +174,7 @@ class Connection:
 
     def _say(self, exchange: Exchange, reply: Reply) -> None:
         # The HTTP status has no place here: the body says all.
-        _, answer = reply
+        _, answer, _ = reply
         if answer:
             self.outbox.answer(answer.decode())
         exchange.answered(answer)

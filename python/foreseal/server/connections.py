@@ -5,8 +5,10 @@ import logging
 
 from foreseal.rpc.hub import Hub
 from foreseal.rpc.limits import Limits
+from foreseal.rpc.refused import TOO_MANY
+from foreseal.server.callers import Caller
 from foreseal.server.connection import CLOSE_TIME, GOING_AWAY, Connection
-from foreseal.server.handler import Handler
+from foreseal.server.handler import Handler, Response
 from foreseal.server.websocket import Gone, Receive, Scope, Send, WebSocket
 
 log = logging.getLogger(__name__)
@@ -44,24 +46,50 @@ class Connections:
         try:
             if not await websocket.connect():
                 return
-            refusal = handler.refuse_websocket(scope["path"], dict(scope["headers"]))
-            if refusal is None and (self._stopping or len(self._open) >= self._limits.connections):
-                self.refused += 1
-                refusal = handler.busy("too many connections: try again later")
+            headers = dict(scope["headers"])
+            caller = handler.refuse_websocket(scope["path"], headers) or handler.identify(scope.get("client"), headers)
+            refusal = self._refuse(handler, caller) if isinstance(caller, Caller) else caller
             if refusal is not None:
                 await websocket.deny(refusal)
                 return
-            connection = Connection(websocket, handler, self._limits, self.hub.traffic, self._ahead)
-            self._open.add(connection)
-            try:
-                await websocket.accept()
-                await connection.run()
-            finally:
-                self._open.discard(connection)
-                self.slow += connection.slow
-                connection.closed.set_result(None)
+            assert isinstance(caller, Caller), "the others were refused"
+            await self._run(Connection(websocket, handler, caller, self.hub.traffic, self._ahead), caller, websocket)
         except Gone as gone:
             log.debug("a client left during the handshake: %s", gone)
+
+    def review(self) -> None:
+        """Close those whose API keys are no longer good."""
+        for connection in tuple(self._open):
+            connection.review()
+
+    def _refuse(self, handler: Handler, caller: Caller) -> Response | None:
+        """The response to a handshake for which there is no room; None if there is."""
+        tier, meter = caller.tier, caller.meter
+        most = tier.limits.caller_connections
+        if meter is not None and most is not None and meter.connections >= most:
+            tier.refusals["caller_connections"] += 1
+            return handler.busy(f"you may have at most {most} connections at once", TOO_MANY)
+        if self._stopping or max(len(self._open), len(tier.connections)) >= tier.limits.connections:
+            self.refused += 1
+            return handler.busy("too many connections: try again later")
+        return None
+
+    async def _run(self, connection: Connection, caller: Caller, websocket: WebSocket) -> None:
+        meter = caller.meter
+        self._open.add(connection)
+        caller.tier.connections.add(connection)
+        if meter is not None:
+            meter.connections += 1
+        try:
+            await websocket.accept()
+            await connection.run()
+        finally:
+            self._open.discard(connection)
+            caller.tier.connections.discard(connection)
+            if meter is not None:
+                meter.connections -= 1
+            self.slow += connection.slow
+            connection.closed.set_result(None)
 
     async def stop(self, seconds: float) -> None:
         """Take no more, let calls under way finish within `seconds`, close all with 1001."""

@@ -4,8 +4,9 @@ import asyncio
 
 from foreseal.server.access import Headers
 from foreseal.server.bodies import Bodies
+from foreseal.server.callers import Peer
 from foreseal.server.connections import Connections
-from foreseal.server.handler import CLOSE, Answer, Handler
+from foreseal.server.handler import CLOSE, Answer, Handler, Response
 from foreseal.server.websocket import Receive, Scope, Send
 
 
@@ -29,37 +30,41 @@ class Endpoint:
         headers = dict(scope["headers"])
         response: Answer | None = self._handler.route(scope["method"], scope["path"], headers)
         if response is None:
-            response = await self._call(headers, receive)
+            response = await self._call(scope.get("client"), headers, receive)
         status, lines, answer = response
         if self._handler.leaving and CLOSE not in lines:
             lines.append(CLOSE)
         await send({"type": "http.response.start", "status": status, "headers": lines})
         await send({"type": "http.response.body", "body": answer})
 
-    async def _call(self, headers: Headers, receive: Receive) -> Answer:
+    async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> Answer:
         """Read the body of a call and answer it."""
         body: bytes | None
         handler, bodies = self._handler, self._bodies
+        caller = handler.identify(peer, headers)
+        if isinstance(caller, Response):
+            return caller
+        largest = caller.tier.limits.body
         reading = bodies.begin()
         try:
             message = await receive()
             body = first = message.get("body", b"")
             # The message after the declared length is empty and costs a thread hop under granian: it is not asked for.
             if message.get("more_body", False) and headers.get(b"content-length") != b"%d" % len(first):
-                body = await _read_on(first, headers.get(b"content-length"), receive, handler.largest_body)
+                body = await _read_on(first, headers.get(b"content-length"), receive, largest)
         except asyncio.CancelledError:
             if not bodies.was_late(reading):
                 raise
             return handler.too_slow()
         finally:
             bodies.end(reading)
-        if body is None or len(body) > handler.largest_body:
-            return handler.too_large()
+        if body is None or len(body) > largest:
+            return handler.too_large(caller)
         view = handler.view_header()
-        reply = handler.answer(body)
-        status, answer = reply if isinstance(reply, tuple) else await reply
+        reply = caller.tier.dispatcher.answer(body, None, caller.meter)
+        status, answer, seconds = reply if isinstance(reply, tuple) else await reply
         # A plain tuple: making a named one takes as long as parsing a call.
-        return status, handler.response_headers(status, view, headers), answer
+        return status, handler.response_headers(seconds, view, headers), answer
 
 
 async def _read_on(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | None:

@@ -3,15 +3,18 @@
 from typing import NamedTuple, Protocol
 
 from foreseal.errors import RpcError
-from foreseal.rpc import Dispatcher
+from foreseal.rpc import codes
 from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
+from foreseal.rpc.refused import UNKNOWN
 from foreseal.server.access import CORS, PREFLIGHT, Headers
+from foreseal.server.callers import Anyone, Caller, Callers, Peer, WrongKey
 from foreseal.server.metrics import Streams, render_metrics
 from foreseal.server.settings import Settings
 
 JSON = (b"content-type", b"application/json")
 TEXT = (b"content-type", b"text/plain; charset=utf-8")
+CHALLENGE = (b"www-authenticate", b'Bearer realm="foreseal"')
 METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 RETRY_AFTER = (b"retry-after", b"1")
 # The body of a refused request is not read, so the connection ends with the response. Without this line the client
@@ -20,7 +23,6 @@ CLOSE = (b"connection", b"close")
 
 WRONG_HOST = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
 
-BUSY = 429
 # Heads remembered at most.
 _REMEMBERED = 256
 # Of a content length that is worth reading as a number.
@@ -59,24 +61,25 @@ class Handler:
     """Decides what an HTTP request gets. Used from the event loop's thread only."""
 
     def __init__(
-        self, node: Node, dispatcher: Dispatcher, settings: Settings, connections: Streams, *, admin: bool = False
+        self,
+        node: Node,
+        callers: Callers | Anyone,
+        settings: Settings,
+        connections: Streams,
+        *,
+        admin: bool = False,
     ) -> None:
         """`connections` are those of the process, for its metrics.
 
         `admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all.
         """
-        self.largest_body = settings.limits.body
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no closer look.
-        self._digits = len(str(self.largest_body))
-        self.answer = dispatcher.answer
-        """Answers the body of a call: status and bytes, at once or to await."""
-        self.session = dispatcher.session
-        """The subscriptions of a new connection."""
+        self._digits = min(len(str(tier.limits.body)) for tier in callers.tiers)
         self.leaving = False
         """Whether each response ends its connection, so that its client comes back on another one."""
         self._node = node
-        self._dispatcher = dispatcher
+        self._callers = callers
         self._connections = connections
         self._admin = admin
         self._browsers = settings.browsers and not admin
@@ -86,18 +89,30 @@ class Handler:
         self._good: set[tuple[str, str, bytes | None, bytes | None]] = set()
 
     def route(self, verb: str, path: str, headers: Headers) -> Response | None:
-        """Answer from the head of a request; None for a call, whose body goes to `answer`."""
+        """Answer from the head of a request, whoever sent it; None for a call."""
         head = (verb, path, headers.get(b"content-type"), headers.get(b"host"))
         if head not in self._good or (self._admin and b"origin" in headers):
             response = self._check(verb, path, headers)
             if response is not None:
-                if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-                    response.headers.append(CLOSE)
-                return response
+                return _unread(response, headers)
             if len(self._good) < _REMEMBERED:
                 self._good.add(head)
+        return None
+
+    def identify(self, peer: Peer, headers: Headers) -> Caller | Response:
+        """Who sent a call or a handshake, or the response in place of taking it. `peer` is where it comes from."""
+        try:
+            caller = self._callers.identify(peer, headers)
+        except WrongKey as error:
+            return _unread(self._unknown(str(error)), headers)
         size = headers.get(b"content-length", b"")
-        return self.too_large() if len(size) >= self._digits and self._is_too_large(size) else None
+        if len(size) >= self._digits and _is_larger(size, caller.tier.limits.body):
+            return self.too_large(caller)
+        return caller
+
+    def holds(self, caller: Caller) -> bool:
+        """Whether the key that a connection was opened with is still good."""
+        return self._callers.holds(caller)
 
     def refuse_websocket(self, path: str, headers: Headers) -> Response | None:
         """The response to a handshake that is not wanted here; None to take it.
@@ -111,9 +126,9 @@ class Handler:
             return self._text(403, "pages may not connect here")
         return None if path == "/" else self._text(404, "nothing here: the WebSocket is at /")
 
-    def busy(self, text: str) -> Response:
+    def busy(self, text: str, status: int = 503) -> Response:
         """The response to a handshake for which there is no room."""
-        response = self._text(503, text)
+        response = self._text(status, text)
         response.headers.append(RETRY_AFTER)
         return response
 
@@ -138,19 +153,19 @@ class Handler:
         """How fresh the view is: take it before the call, so that it never claims a newer one than the answer's."""
         return b"x-foreseal-view", b"%d.%d; age=%d" % self._node.freshness()
 
-    def response_headers(self, status: int, view: tuple[bytes, bytes], headers: Headers) -> list[tuple[bytes, bytes]]:
-        """Headers of the answer to a call that came with `headers`."""
+    def response_headers(self, seconds: int, view: tuple[bytes, bytes], headers: Headers) -> list[tuple[bytes, bytes]]:
+        """Headers of the answer to a call that came with `headers`; `seconds` after which to try again, or 0."""
         lines = [JSON, view]
-        if status == BUSY:
-            lines.append(RETRY_AFTER)
+        if seconds:
+            lines.append((b"retry-after", b"%d" % seconds))
         # Only browsers send an origin; everybody else is spared the two lines.
         if self._browsers and b"origin" in headers:
             lines += CORS
         return lines
 
-    def too_large(self) -> Response:
-        """The response to a body beyond the limit; whoever reads the body stops there."""
-        most = self.largest_body
+    def too_large(self, caller: Caller) -> Response:
+        """The response to a body beyond the caller's limit; whoever reads the body stops there."""
+        most = caller.tier.limits.body
         error: RpcError = over_limit("body", most, f"the body is larger than {most} bytes")
         return Response(413, [JSON, CLOSE, *self._common], failure(NULL, error))
 
@@ -165,13 +180,14 @@ class Handler:
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":
-            text = render_metrics(self._node, self._dispatcher, self._connections)
+            text = render_metrics(self._node, self._callers.tiers, self._connections)
             return Response(200, [METRICS, *self._common], text.encode())
         good, reason = self._node.health() if path == "/healthz" else self._node.ready()
         return self._text(200, "ok") if good else self._text(503, reason)
 
-    def _is_too_large(self, size: bytes) -> bool:
-        return not size.isdigit() or len(size) > _MOST_DIGITS or int(size) > self.largest_body
+    def _unknown(self, text: str) -> Response:
+        body = failure(NULL, RpcError(codes.FORBIDDEN, text, None))
+        return Response(UNKNOWN, [JSON, CHALLENGE, *self._common], body)
 
     def _wrong_verb(self, allowed: bytes) -> Response:
         response = self._text(405, f"allowed here: {allowed.decode()}")
@@ -180,3 +196,14 @@ class Handler:
 
     def _text(self, status: int, text: str) -> Response:
         return Response(status, [TEXT, *self._common], text.encode() + b"\n")
+
+
+def _unread(response: Response, headers: Headers) -> Response:
+    """A response to a request whose body, if it has one, nobody reads."""
+    if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+        response.headers.append(CLOSE)
+    return response
+
+
+def _is_larger(size: bytes, most: int) -> bool:
+    return not size.isdigit() or len(size) > _MOST_DIGITS or int(size) > most

@@ -1,12 +1,12 @@
 """Figures of the node in the Prometheus text format."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import orjson
 
-from foreseal.rpc import Dispatcher
 from foreseal.rpc.hub import Hub
+from foreseal.server.tier import Tier
 
 Sample = tuple[dict[str, str], float]
 
@@ -35,13 +35,15 @@ class Streams(Protocol):
         """How many are open."""
 
 
-def render_metrics(node: Measured, dispatcher: Dispatcher, streams: Streams) -> str:
-    """All metrics, one family after the other."""
+def render_metrics(node: Measured, tiers: Sequence[Tier], streams: Streams) -> str:
+    """All metrics, one family after the other. Calls of all tiers are counted together."""
+    dispatcher = tiers[0].dispatcher
+    counts = dispatcher.counts
     block, index, age = node.freshness()
     status = orjson.loads(node.status())
     pool, store = status["pool"], status.get("store")
-    calls = [({"method": method, "outcome": "ok"}, count) for method, count in dispatcher.answered.items()]
-    calls += [({"method": method, "outcome": str(code)}, count) for (method, code), count in dispatcher.failed.items()]
+    calls = [({"method": method, "outcome": "ok"}, count) for method, count in counts.answered.items()]
+    calls += [({"method": method, "outcome": str(code)}, count) for (method, code), count in counts.failed.items()]
     families: list[tuple[str, str, str, Iterable[Sample]]] = [
         ("foreseal_view_block", "gauge", "Number of the block being built.", [({}, block)]),
         ("foreseal_view_index", "gauge", "Index of the newest step of that block.", [({}, index)]),
@@ -65,6 +67,16 @@ def render_metrics(node: Measured, dispatcher: Dispatcher, streams: Streams) -> 
             [({}, len(dispatcher.calls.completions))],
         ),
         ("foreseal_calls_total", "counter", "Calls by method and outcome: ok or an error code.", calls),
+        (
+            "foreseal_refused_total",
+            "counter",
+            "Calls and handshakes refused for a caller's own bounds, by tier and reason.",
+            [
+                ({"tier": tier.name, "reason": reason}, count)
+                for tier in tiers
+                for reason, count in tier.refusals.items()
+            ],
+        ),
         *_stream_families(streams),
     ]
     return "".join(_family(*family) for family in families)

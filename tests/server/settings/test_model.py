@@ -89,7 +89,7 @@ def test_every_variable_is_read() -> None:
     settings = from_environment(ENVIRONMENT)
     assert settings.hosts == {"a.example", "b.example"}
     assert settings.admin == ("::1", 8546)
-    assert settings.forbidden == {"eth_getBlockReceipts"}
+    assert settings.public
     limits = settings.limits
     assert (limits.body, limits.batch, limits.depth, limits.response, limits.calls) == (1000, 10, 20, 2000, 3)
     assert limits.wait == 8000

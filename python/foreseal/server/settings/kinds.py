@@ -1,5 +1,6 @@
 """Kinds of values: how each source writes one, and what is allowed."""
 
+import ipaddress
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from foreseal.rpc.rate import Rate, parse_rate
 from foreseal.server.address import UNIX, is_loopback, parse_admin_address
 from foreseal.server.durations import format_duration, parse_duration
 
@@ -283,16 +285,68 @@ class Names(Kind):
         return "a list of names"
 
     def parse(self, text: str) -> frozenset[str]:
-        return _small(text.split(","))
+        return frozenset(self.one(name.strip()) for name in text.split(",") if name.strip())
+
+    def one(self, name: str) -> str:
+        """One of them."""
+        return name.lower()
 
     def read(self, value: Any) -> frozenset[str]:
         if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
             raise TypeError(f"{in_toml(value)} is not a list of names in quotes")
-        return _small(value)
+        return self.parse(",".join(value))
 
     def plain(self, value: Any) -> list[str]:
         return sorted(value)
 
 
-def _small(names: list[str]) -> frozenset[str]:
-    return frozenset(name.strip().lower() for name in names if name.strip())
+@dataclass(frozen=True, slots=True)
+class MethodNames(Names):
+    """Methods by name, or all whose names begin alike: `debug_*`."""
+
+    metavar: str = "METHOD"
+
+    @property
+    def allowed(self) -> str:
+        return "a list of methods, or of beginnings such as debug_*"
+
+    def one(self, name: str) -> str:
+        if "*" in name.removesuffix("*") or not name.isascii() or any(c.isspace() for c in name):
+            raise ValueError(f"{name!r} is no method: write a name, or its beginning and *")
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Networks(Names):
+    """Addresses and networks."""
+
+    metavar: str = "ADDRESS"
+
+    @property
+    def allowed(self) -> str:
+        return "a list of addresses or networks such as 10.0.0.0/8"
+
+    def one(self, name: str) -> str:
+        try:
+            return str(ipaddress.ip_network(name))
+        except ValueError:
+            raise ValueError(f"{name!r} is no address and no network: write 10.0.0.7, 10.0.0.0/8 or fd00::/8") from None
+
+
+@dataclass(frozen=True, slots=True)
+class RateKind(Kind):
+    """So many calls in a second, a minute or an hour."""
+
+    metavar = "RATE"
+
+    @property
+    def allowed(self) -> str:
+        return "calls and their time, such as 100/s, 600/m or 5000/h; 0 for any number"
+
+    def parse(self, text: str) -> Rate:
+        return parse_rate(text)
+
+    def read(self, value: Any) -> Rate:
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise TypeError(f"{in_toml(value)} is not a rate")
+        return parse_rate(value)

@@ -10,12 +10,13 @@ import orjson
 from foreseal.rpc.limits import Limits
 from foreseal.server.access import Hosts
 from foreseal.server.durations import format_duration
+from foreseal.server.settings.access import Access, PublicCoreLimits, PublicLimits, lowered
 from foreseal.server.settings.setting import Setting, SettingsError
 from foreseal.server.settings.table import TABLE
 from foreseal.server.tls import Tls
 
-PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
-"""Methods that the public endpoint refuses with HTTP 403."""
+PUBLIC, DEDICATED = "public", "dedicated"
+"""The tiers of callers."""
 
 LEAST_STEP = 10
 WEI = 10**18
@@ -116,7 +117,7 @@ class Settings:
     sequencer_key: Path | None = None
     """File with the key that signs steps; None takes the one in `datadir`, and makes it if there is none."""
     public: bool = False
-    """Whether this is the public endpoint, which refuses some methods."""
+    """Whether callers without an API key are public ones: see `Access`."""
     browsers: bool = False
     """Whether pages of any origin may call (CORS), as in development."""
     development: bool = False
@@ -129,6 +130,9 @@ class Settings:
     listen: Listen = field(default_factory=Listen)
     limits: Limits = field(default_factory=Limits)
     core_limits: CoreLimits = field(default_factory=CoreLimits)
+    access: Access = field(default_factory=Access)
+    public_limits: PublicLimits = field(default_factory=PublicLimits)
+    public_core_limits: PublicCoreLimits = field(default_factory=PublicCoreLimits)
 
     def __post_init__(self) -> None:
         for setting in TABLE.values():
@@ -159,10 +163,14 @@ class Settings:
         if (listen.tls_cert is None) != (listen.tls_key is None) or (listen.tls_client_ca and not listen.tls_cert):
             raise SettingsError("TLS needs both tls_cert and tls_key", *(f"server.{name}" for name in _TLS))
 
-    @property
-    def forbidden(self) -> frozenset[str]:
-        """Methods that are refused with HTTP 403."""
-        return PUBLIC_FORBIDDEN if self.public else frozenset()
+    def limits_of(self, tier: str) -> Limits:
+        """The bounds of a tier's callers."""
+        return lowered(self.limits, self.public_limits) if tier == PUBLIC else self.limits
+
+    def core_limits_of(self, tier: str) -> bytes:
+        """What of them the core keeps, JSON."""
+        limits = lowered(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits
+        return orjson.dumps(asdict(limits))
 
     def endpoint_hosts(self) -> Hosts:
         """Host names that requests to the endpoint may carry."""
@@ -217,6 +225,9 @@ PARTS: dict[str, type] = {
     "listen": Listen,
     "limits": Limits,
     "core_limits": CoreLimits,
+    "access": Access,
+    "public_limits": PublicLimits,
+    "public_core_limits": PublicCoreLimits,
 }
 """Parts of `Settings` by the name of their field."""
 

@@ -15,7 +15,7 @@ STARTED = frozenset[Command](("dev", "run"))
 PREFIX = "FORESEAL_"
 """Of every variable."""
 
-_SUBJECTS = {"limits": "the {} limit", "store": "the store's {}"}
+_SUBJECTS = {"limits": "the {} limit", "public": "the public {} limit", "store": "the store's {}"}
 
 
 class SettingsError(ValueError):

@@ -3,6 +3,7 @@
 Another setting is a row here and a field of `Settings` (or of a part of it) with its type and default.
 """
 
+from foreseal.rpc.rate import MOST_CALLS
 from foreseal.server.settings.kinds import (
     AdminAddress,
     Duration,
@@ -11,7 +12,10 @@ from foreseal.server.settings.kinds import (
     Folder,
     HexBytes,
     Kind,
+    MethodNames,
     Names,
+    Networks,
+    RateKind,
     Text,
     Whole,
 )
@@ -24,6 +28,7 @@ SECTIONS = {
     "server": "The public listener.",
     "access": "Who may call what.",
     "limits": "What a caller may make grow, and how far.",
+    "public": "Lower bounds for callers without an API key on a public endpoint: see [access.md](access.md).",
 }
 """Sections of a file, each with what its settings are about."""
 
@@ -65,8 +70,25 @@ def _tls(name: str, help: str, *, unset: str) -> Setting:
     )
 
 
-def _limit(name: str, kind: Kind, help: str, more: str = "", *, of: str = "limits") -> Setting:
-    return Setting(key=f"limits.{name}", name=f"max_{name}", kind=kind, help=help, more=more, place=f"{of}.{name}")
+def _limit(name: str, kind: Kind, help: str, more: str = "", *, of: str = "limits", unset: str = "") -> Setting:
+    return Setting(
+        key=f"limits.{name}", name=f"max_{name}", kind=kind, help=help, more=more, place=f"{of}.{name}", unset=unset
+    )
+
+
+def _public(name: str, kind: Kind, help: str, *, of: str = "public_limits", unset: str = "") -> Setting:
+    return Setting(
+        key=f"public.{name}", name=f"public_max_{name}", kind=kind, help=help, place=f"{of}.{name}", unset=unset
+    )
+
+
+def _public_core(name: str, kind: Kind, help: str) -> Setting:
+    return _public(name, kind, help, of="public_core_limits")
+
+
+def _access(name: str, kind: Kind, help: str, *, more: str = "", unset: str = "", option: str = "") -> Setting:
+    place = f"access.{name}"
+    return Setting(key=place, name=name, kind=kind, help=help, more=more, unset=unset, place=place, option=option)
 
 
 def _core_limit(name: str, kind: Kind, help: str, more: str = "") -> Setting:
@@ -185,7 +207,8 @@ _ACCESS = (
         key="access.public",
         name="public",
         kind=Flag(),
-        help="Public endpoint: eth_getBlockReceipts is refused with HTTP 403.",
+        help="Public endpoint: callers without an API key have lower limits and no eth_getBlockReceipts.",
+        more="HTTP 403, -32004. See [access.md](access.md).",
         place="public",
     ),
     Setting(
@@ -207,6 +230,41 @@ _ACCESS = (
         unset="any; `dev`: loopback names",
         place="hosts",
     ),
+    _access(
+        "public_allow",
+        MethodNames(),
+        "Method, or beginning such as eth_*, that public callers may call; repeat it.",
+        unset="all",
+    ),
+    _access(
+        "public_deny",
+        MethodNames(),
+        "Method, or beginning, that public callers may not call; repeat it.",
+        more="It wins over what is allowed.",
+        unset="eth_getBlockReceipts, which always is",
+    ),
+    _access("dedicated_allow", MethodNames(), "Method, or beginning, that others may call; repeat it.", unset="all"),
+    _access(
+        "dedicated_deny", MethodNames(), "Method, or beginning, that others may not call; repeat it.", unset="none"
+    ),
+    _access("public_rate", RateKind(), "Calls of one public address; 0 for any number.", more="HTTP 429, -32005."),
+    _access("public_burst", Whole(1, MOST_CALLS), "Calls of it at once.", unset="those of two seconds"),
+    _access("dedicated_rate", RateKind(), "Calls of one API key, or of one address where none is needed."),
+    _access("dedicated_burst", Whole(1, MOST_CALLS), "Calls of it at once.", unset="those of two seconds"),
+    _access(
+        "buckets",
+        Whole(8, 1 << 24),
+        "Callers whose rates are kept at a time.",
+        more="Rounded up to a multiple of 8; 8 bytes each, shared by all workers.",
+    ),
+    _access(
+        "trusted_proxies",
+        Networks(),
+        "Address or network of a proxy whose X-Forwarded-For is believed; repeat it.",
+        more="By commas in the variable.",
+        unset="none",
+        option="--trusted-proxy",
+    ),
 )
 
 _LIMITS = (
@@ -215,9 +273,19 @@ _LIMITS = (
     _limit("depth", Whole(1, 250), "Deepest nesting of JSON.", "-32005."),
     _limit("response", Whole(unit="bytes"), "Largest answer.", "A batch shares it; -32005."),
     _limit("calls", Whole(), "Most long calls at once.", "HTTP 429."),
+    _limit(
+        "caller_calls",
+        Whole(),
+        "Most long calls at once for one caller.",
+        "In one process; HTTP 429.",
+        unset="no bound",
+    ),
     _limit("wait", Duration(), "Longest time that the body of a request may take to come.", "HTTP 408."),
     _limit("open", Whole(), "Most open connections of any kind in a process.", "Others wait to be accepted."),
     _limit("connections", Whole(), "Most WebSocket connections.", "HTTP 503."),
+    _limit(
+        "caller_connections", Whole(), "Most of them for one caller.", "In one process; HTTP 429.", unset="no bound"
+    ),
     _limit("connection_calls", Whole(), "Most long calls at once for one connection.", "It is read on after one."),
     _limit("subscriptions", Whole(), "Most subscriptions of a connection.", "-32005."),
     _limit(
@@ -257,7 +325,35 @@ _LIMITS = (
     ),
 )
 
-TABLE: dict[str, Setting] = {setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_ACCESS, *_LIMITS)}
+_PUBLIC = (
+    _public("body", Whole(unit="bytes"), "Largest request body."),
+    _public("batch", Whole(), "Most requests in a batch."),
+    _public("response", Whole(unit="bytes"), "Largest answer."),
+    _public("calls", Whole(), "Most long calls at once of all callers at which public ones get no more."),
+    _public("caller_calls", Whole(), "Most long calls at once for one caller."),
+    _public("connections", Whole(), "Most WebSocket connections of public callers."),
+    _public("caller_connections", Whole(), "Most of them for one caller."),
+    _public("connection_calls", Whole(), "Most long calls at once for one connection."),
+    _public("subscriptions", Whole(), "Most subscriptions of a connection."),
+    _public("outgoing_bytes", Whole(unit="bytes"), "Most bytes that wait to be taken from a connection."),
+    _public("outgoing_frames", Whole(), "Most notifications that wait to be taken from a connection."),
+    _public_core("logs", Whole(), "Most logs in one eth_getLogs."),
+    _public_core("log_time", Duration(), "Longest time of one eth_getLogs."),
+    _public_core("filters", Whole(), "Most filters of all callers at which public ones get no more."),
+    _public_core("flashblocks", Whole(), "Most in a foreseal_getFlashblocks."),
+    _public_core("flashblock_bytes", Whole(unit="bytes"), "Bytes of flashblocks that end the answer of one."),
+    _public_core("call_gas", Whole(_LEAST_GAS, unit="gas"), "Most gas of one eth_call, estimate or access list."),
+    _public_core("call_time", Duration(), "Longest time of one eth_call or trace."),
+    _public_core("simulate_gas", Whole(_LEAST_GAS, unit="gas"), "Most gas of one eth_simulateV1, all calls together."),
+    _public_core("trace_bytes", Whole(unit="bytes"), "Largest answer of traces."),
+    _public_core("slots", Whole(), "Most slots in one eth_getProof or eth_getStorageValues."),
+    _public_core("pool_transactions", Whole(), "Most transactions in txpool_content and txpool_inspect."),
+    _public_core("sync_time", Duration(), "Longest wait of eth_sendRawTransactionSync."),
+)
+
+TABLE: dict[str, Setting] = {
+    setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_ACCESS, *_LIMITS, *_PUBLIC)
+}
 """Every setting by its key."""
 
 OTHERS: dict[str, str] = {

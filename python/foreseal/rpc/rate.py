@@ -1,0 +1,46 @@
+"""How many calls a caller may make in which time."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_FORM = re.compile(r"([0-9]{1,7})(?:/([smh]))?")
+MOST_CALLS = 1_000_000
+"""Of a rate, and of a burst."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """So many calls in so many seconds; 0 calls stand for any number."""
+
+    calls: int
+    seconds: int = 1
+
+    def __str__(self) -> str:
+        """As `parse_rate` reads it."""
+        unit = next(unit for unit, seconds in _UNITS.items() if seconds == self.seconds)
+        return f"{self.calls}/{unit}" if self.calls else "0"
+
+    @property
+    def interval(self) -> int:
+        """us from one call to the next, rounded up."""
+        return math.ceil(self.seconds * 1_000_000 / self.calls)
+
+    @property
+    def burst(self) -> int:
+        """Calls at once, where nobody said how many: those of two seconds."""
+        return max(1, 2 * self.calls // self.seconds)
+
+
+NONE = Rate(0)
+"""No rate: any number of calls."""
+
+
+def parse_rate(value: Any) -> Rate:
+    """A rate written 100/s, 600/m, 5000/h, or 100 for 100/s. Raises ValueError."""
+    match = _FORM.fullmatch(str(value).strip())
+    if match is None or int(match[1]) > MOST_CALLS:
+        raise ValueError(f"{value!r} is not a rate: write calls and their time, such as 100/s, 600/m or 5000/h")
+    return Rate(int(match[1]), _UNITS[match[2] or "s"]) if int(match[1]) else NONE

@@ -1,0 +1,183 @@
+"""Who calls: found once for a request or a connection, from its headers and where it comes from."""
+
+import asyncio
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from weakref import WeakValueDictionary
+
+from foreseal.rpc.meter import Bucket, Buckets, Clock, Meter
+from foreseal.server.access import Headers
+from foreseal.server.keys import Key, Keys
+from foreseal.server.settings.model import DEDICATED, PUBLIC
+from foreseal.server.tier import Tier
+
+# Seconds between two looks at the file of keys: a revoked one is refused within twice that time.
+LOOK = 0.25
+
+_BEARER = b"bearer"
+_V6_PREFIX = 64
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Peer = tuple[str, int] | None
+"""Address and port that a connection comes from, as ASGI has it."""
+
+
+class WrongKey(Exception):
+    """The caller gave a key that is not taken; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls. Of a key there is no more here than what may be told to others."""
+
+    tier: Tier
+    key: Key | None = None
+    address: str = ""
+    """Of an anonymous caller with bounds of its own: an IPv4 address, or the first 64 bits of an IPv6 one."""
+    meter: Meter | None = None
+    """What it uses up; None for one without bounds of its own."""
+
+
+class Anyone:
+    """The callers of a listener where all are the same: that of administrators."""
+
+    def __init__(self, tier: Tier) -> None:
+        self.tiers = (tier,)
+        self._caller = Caller(tier)
+
+    def identify(self, _peer: Peer, _headers: Headers) -> Caller:
+        """Who calls."""
+        return self._caller
+
+    def holds(self, _caller: Caller) -> bool:
+        """Whether the caller is still welcome."""
+        return True
+
+
+class Callers:
+    """The callers of the endpoint, by API key or by address. Used from the event loop's thread only."""
+
+    def __init__(
+        self,
+        tiers: Mapping[str, Tier],
+        keys: Keys,
+        buckets: Buckets,
+        clock: Clock,
+        *,
+        public: bool,
+        proxies: frozenset[str] = frozenset(),
+    ) -> None:
+        """`public`: whether a caller without a key is a public one. `proxies` are networks whose word counts."""
+        self.tiers = tuple(tiers.values())
+        self._tiers = tiers
+        self._keys = keys
+        self._buckets = buckets
+        self._clock = clock
+        self._anonymous = tiers[PUBLIC if public else DEDICATED]
+        self._proxies = tuple(ipaddress.ip_network(name) for name in sorted(proxies))
+        # Of whoever has something under way: it lives as long as that.
+        self._meters: WeakValueDictionary[bytes, Meter] = WeakValueDictionary()
+        # All the same, where they have no bounds of their own: the usual case costs two look-ups.
+        self._anyone = None if self._anonymous.is_metered else Caller(self._anonymous)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def identify(self, peer: Peer, headers: Headers) -> Caller:
+        """Who calls. Raises `WrongKey`: who gave a key is never taken for somebody without one."""
+        if b"authorization" in headers or b"x-api-key" in headers:
+            return self._with_key(_key_in(headers))
+        if self._anyone is not None:
+            return self._anyone
+        address = self._address(peer, headers)
+        return Caller(self._anonymous, None, address, self._meter(b"a" + address.encode(), self._anonymous))
+
+    def holds(self, caller: Caller) -> bool:
+        """Whether the key that a connection was opened with is still good."""
+        return caller.key is None or self._keys.holds(caller.key)
+
+    def watch(self, loop: asyncio.AbstractEventLoop, changed: Callable[[], None]) -> None:
+        """Look at the keys now and then, and call `changed` after each look: time alone changes some."""
+        self._keys.look()
+        changed()
+        self._timer = loop.call_later(LOOK, self.watch, loop, changed)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _with_key(self, text: str) -> Caller:
+        key = self._keys.find(text)
+        if isinstance(key, str):
+            raise WrongKey(key)
+        tier = self._tiers[key.tier]
+        if key.rate is None and not tier.is_metered:
+            return Caller(tier, key)
+        return Caller(tier, key, "", self._meter(b"k" + key.id.encode(), tier, key))
+
+    def _meter(self, name: bytes, tier: Tier, key: Key | None = None) -> Meter:
+        meter = self._meters.get(name)
+        if meter is None:
+            rate, burst = tier.rate, tier.burst
+            if key is not None and key.rate is not None:
+                rate, burst = key.rate, key.burst
+            bucket = Bucket(self._buckets, name, rate, burst or rate.burst, self._clock) if rate.calls else None
+            self._meters[name] = meter = Meter(bucket, tier.limits.caller_calls, tier.refusals)
+        return meter
+
+    def _address(self, peer: Peer, headers: Headers) -> str:
+        """The client's address, or the network that stands for it."""
+        address = "" if peer is None else peer[0]
+        if self._proxies:
+            hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
+            # From the nearest one back: what a proxy of ours did not write itself is anybody's word.
+            while hops and self._is_proxy(address):
+                hop = hops.pop().strip()
+                if not hop:
+                    break
+                address = hop
+        return _bucket_address(address)
+
+    def _is_proxy(self, address: str) -> bool:
+        found = _parsed(address)
+        return found is not None and any(found in network for network in self._proxies)
+
+
+def _key_in(headers: Headers) -> str:
+    """The key that a request carries. Raises `WrongKey`."""
+    given = headers.get(b"x-api-key")
+    authorization = headers.get(b"authorization")
+    if authorization is not None:
+        scheme, _, bearer = authorization.strip().partition(b" ")
+        if scheme.lower() != _BEARER:
+            raise WrongKey("Authorization must be Bearer and an API key")
+        if given is not None and given.strip() != bearer.strip():
+            raise WrongKey("Authorization and X-API-Key are not the same API key")
+        given = bearer
+    return (given or b"").strip().decode("latin-1")
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address, with or without a port, an IPv4 one inside of IPv6 as itself; None for what is none."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+
+
+@lru_cache(maxsize=4096)
+def _bucket_address(text: str) -> str:
+    """What stands for an address: who has one of IPv6 has all with the same first 64 bits."""
+    address = _parsed(text)
+    if address is None:
+        # A Unix socket, or a proxy's own word: all of them are one caller.
+        return ""
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, _V6_PREFIX), strict=False))
+    return str(address)

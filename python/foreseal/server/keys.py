@@ -1,0 +1,186 @@
+"""API keys: what one looks like, the file that they are kept in, and those of a running process."""
+
+import hashlib
+import hmac
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from foreseal.rpc.rate import Rate, parse_rate
+from foreseal.server.settings import SettingsError
+from foreseal.server.settings.model import DEDICATED, PUBLIC
+
+log = logging.getLogger(__name__)
+
+FILE = "keys.json"
+"""Its name in the data directory."""
+
+_VERSION = 1
+_ID_BYTES, _SECRET_BYTES = 5, 32
+_DIGITS = frozenset("0123456789abcdef")
+# Fields without which an entry is none.
+_NEEDED = frozenset(("id", "name", "hash", "created"))
+
+
+class KeyFileError(SettingsError):
+    """The file of keys cannot be used; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An API key as the node keeps it: without its secret. Times are Unix seconds."""
+
+    id: str
+    name: str
+    hash: str
+    """SHA-256 of the whole key, hex."""
+    created: int
+    tier: str = DEDICATED
+    rate: Rate | None = None
+    """Calls that it may make; None: those of its tier."""
+    burst: int | None = None
+    expires: int | None = None
+    revoked: int | None = None
+
+    def state(self, now: float) -> str:
+        """active, expired or revoked."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and now >= self.expires else "active"
+
+
+def make(name: str, now: int, random: Callable[[int], bytes] = secrets.token_bytes, **more: Any) -> tuple[Key, str]:
+    """A new key, and its text, which nobody keeps but its owner. `more` are fields of `Key`."""
+    ident = random(_ID_BYTES).hex()
+    text = f"fs_{ident}_{random(_SECRET_BYTES).hex()}"
+    return Key(ident, name, hash_of(text), now, **more), text
+
+
+def hash_of(text: str) -> str:
+    """What is kept of a key. It has 256 random bits, so one fast hash cannot be undone by trying."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def id_of(text: str) -> str | None:
+    """The public part of what may be a key; None if it cannot be one."""
+    kind, _, rest = text.partition("_")
+    ident, _, secret = rest.partition("_")
+    parts = ((ident, _ID_BYTES), (secret, _SECRET_BYTES))
+    good = kind == "fs" and all(len(part) == 2 * size and _DIGITS.issuperset(part) for part, size in parts)
+    return ident if good else None
+
+
+def read(path: Path) -> dict[str, Key]:
+    """The keys in a file by id, none if there is no file. Raises `KeyFileError`."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise KeyFileError(f"cannot read the API keys in {path}: {error.strerror or error}") from None
+    try:
+        keys = [_key(entry) for entry in _entries(orjson.loads(data))]
+    except (ValueError, TypeError) as error:
+        raise KeyFileError(f"the API keys in {path} cannot be used: {error}") from None
+    found = {key.id: key for key in keys}
+    if len(found) < len(keys):
+        raise KeyFileError(f"the API keys in {path} cannot be used: two have the same id")
+    return found
+
+
+def encode(keys: Mapping[str, Key]) -> bytes:
+    """The content of a file of these keys."""
+    entries = [_entry(key) for key in keys.values()]
+    return orjson.dumps({"version": _VERSION, "keys": entries}, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _entries(content: Any) -> list[Any]:
+    """What the file has. Raises ValueError."""
+    match content:
+        case {"version": version, "keys": list(entries)} if version == _VERSION:
+            return entries
+        case {"version": int(version)} if version != _VERSION:
+            raise ValueError(f"it has version {version}, and this program knows {_VERSION}")
+    raise ValueError("it has no version and no list of keys")
+
+
+def _entry(key: Key) -> dict[str, Any]:
+    fields = {name: getattr(key, name) for name in Key.__slots__}
+    return fields | {"rate": None if key.rate is None else str(key.rate)}
+
+
+def _key(entry: Any) -> Key:
+    """One entry of the file. Raises ValueError and TypeError."""
+    if not isinstance(entry, dict):
+        raise TypeError("an entry is not an object")
+    strange, missing = entry.keys() - set(Key.__slots__), _NEEDED - entry.keys()
+    if strange or missing:
+        raise ValueError(f"an entry has no {', '.join(sorted(missing))}" if missing else f"unknown: {sorted(strange)}")
+    key = Key(**entry | {"rate": None if entry.get("rate") is None else parse_rate(entry["rate"])})
+    texts, numbers = (key.id, key.name, key.hash), (key.created, key.burst, key.expires, key.revoked)
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(n, int | None) for n in numbers):
+        raise TypeError(f"the entry of key {key.id!r} has a field of a wrong type")
+    if len(key.hash) != hashlib.sha256().digest_size * 2 or not _DIGITS.issuperset(key.hash):
+        raise ValueError(f"the hash of key {key.id!r} is no SHA-256 in hex")
+    if key.tier not in (PUBLIC, DEDICATED) or (key.burst is not None and key.burst < 1):
+        raise ValueError(f"the tier or the burst of key {key.id!r} is none that there is")
+    return key
+
+
+Stamp = tuple[int, int, int] | None
+
+
+class Keys:
+    """The keys of a data directory as they are now. Used from the event loop's thread only."""
+
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+        """`clock` gives Unix seconds. Raises `KeyFileError`."""
+        self._path = path
+        self._clock = clock
+        self._stamp = _stamp(path)
+        self._keys = read(path)
+
+    def find(self, text: str) -> Key | str:
+        """The key with this text, or why it is not taken."""
+        ident = id_of(text)
+        key = None if ident is None else self._keys.get(ident)
+        # One that is not known is compared as well: the time says nothing about ids either.
+        matches = hmac.compare_digest(hash_of(text), _NOBODYS if key is None else key.hash)
+        if key is None or not matches:
+            return "the API key is not known here"
+        state = key.state(self._clock())
+        return key if state == "active" else f"the API key is {state}"
+
+    def holds(self, key: Key) -> bool:
+        """Whether a key that was found once is still good, and as it was."""
+        return self._keys.get(key.id) == key and key.state(self._clock()) == "active"
+
+    def look(self) -> None:
+        """Read the file again if it changed; a broken one changes nothing, and is told to the log once."""
+        stamp = _stamp(self._path)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._keys = read(self._path)
+        except KeyFileError as error:
+            log.error("the file of API keys is broken: the keys stay as they were", extra={"reason": str(error)})  # noqa: TRY400
+        else:
+            log.info("the API keys were read again", extra={"keys": len(self._keys)})
+
+
+_NOBODYS = hash_of("")
+
+
+def _stamp(path: Path) -> Stamp:
+    """What changes when the file does."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,73 @@
+"""Who may call what, and how much: as settings."""
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from foreseal.rpc.rate import NONE, Rate
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Bounds = TypeVar("Bounds", bound="DataclassInstance")
+
+_MIB = 1024 * 1024
+_PUBLIC_RATE = Rate(100)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Methods and rates of the tiers, and whose word counts; the table says what each is."""
+
+    public_allow: frozenset[str] = frozenset()
+    public_deny: frozenset[str] = frozenset()
+    dedicated_allow: frozenset[str] = frozenset()
+    dedicated_deny: frozenset[str] = frozenset()
+    public_rate: Rate = _PUBLIC_RATE
+    public_burst: int | None = None
+    dedicated_rate: Rate = NONE
+    dedicated_burst: int | None = None
+    buckets: int = 65_536
+    trusted_proxies: frozenset[str] = frozenset()
+    """Networks as `ipaddress` writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicLimits:
+    """The bounds of public callers where they are lower than those of all; the table says what each is."""
+
+    body: int = 2 * _MIB
+    batch: int = 100
+    response: int = 16 * _MIB
+    calls: int = 512
+    caller_calls: int | None = 16
+    connections: int = 256
+    caller_connections: int | None = 16
+    connection_calls: int = 8
+    subscriptions: int = 32
+    outgoing_bytes: int = 4 * _MIB
+    outgoing_frames: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PublicCoreLimits:
+    """As `PublicLimits`, for what the core bounds within one call."""
+
+    logs: int = 5_000
+    log_time: int = 2_000
+    filters: int = 500
+    flashblocks: int = 256
+    flashblock_bytes: int = 2 * _MIB
+    call_gas: int = 50_000_000
+    call_time: int = 1_000
+    simulate_gas: int = 20_000_000
+    trace_bytes: int = 8 * _MIB
+    slots: int = 128
+    pool_transactions: int = 2_000
+    sync_time: int = 10_000
+
+
+def lowered(limits: Bounds, by: PublicLimits | PublicCoreLimits) -> Bounds:
+    """`limits` with the lower one of both wherever `by` has it too."""
+    pairs = {each.name: (getattr(limits, each.name), getattr(by, each.name)) for each in fields(by)}
+    lower = {name: min((bound for bound in pair if bound is not None), default=None) for name, pair in pairs.items()}
+    return replace(limits, **lower)

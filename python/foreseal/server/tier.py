@@ -1,0 +1,95 @@
+"""Kinds of callers: what they may call, how much, and what answers them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.core import Core
+from foreseal.rpc.discovery import METHODS as ALWAYS
+from foreseal.rpc.rate import NONE, Rate
+from foreseal.server.settings import Settings, SettingsError
+from foreseal.server.settings.model import DEDICATED, PUBLIC
+
+PUBLIC_FORBIDDEN = frozenset({"eth_getBlockReceipts"})
+"""Methods that public callers never have."""
+
+_NOT_PUBLIC = "{} is not served on the public endpoint: use a dedicated one, or an API key"
+_NOT_HERE = "{} is not served on this endpoint"
+
+
+class Tiered(Core, Protocol):
+    """The node, as it makes nodes of other limits."""
+
+    def for_tier(self, limits: bytes) -> Core:
+        """The same node within `limits`, JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Callers of one kind. Used from the event loop's thread only."""
+
+    name: str
+    limits: Limits
+    dispatcher: Dispatcher
+    rate: Rate = NONE
+    burst: int | None = None
+    connections: set[object] = field(default_factory=set)
+    """Open WebSockets of its callers."""
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Calls and handshakes refused, by reason."""
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether callers have bounds of their own beside those of all."""
+        limits = self.limits
+        return bool(self.rate.calls) or limits.caller_calls is not None or limits.caller_connections is not None
+
+
+def forbidden(settings: Settings, tier: str, known: Iterable[str]) -> Mapping[str, str]:
+    """What a tier's callers may not call of the `known` methods, each with what they are told.
+
+    Raises `SettingsError` for a name that is no method and a beginning that none has.
+    """
+    known, access = frozenset(known), settings.access
+    allow, deny = getattr(access, f"{tier}_allow"), getattr(access, f"{tier}_deny")
+    kept = _matching(f"access.{tier}_allow", allow, known) if allow else known
+    gone = known - kept | _matching(f"access.{tier}_deny", deny, known)
+    words = _NOT_HERE
+    if tier == PUBLIC:
+        gone, words = gone | PUBLIC_FORBIDDEN, _NOT_PUBLIC
+    return {method: words.format(method) for method in gone - ALWAYS}
+
+
+def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterable[str]) -> dict[str, Tier]:
+    """The tiers by name. `known` are the node's methods. Raises `SettingsError`."""
+    known, access = (*known, *registry.methods), settings.access
+    refused = {name: forbidden(settings, name, known) for name in (DEDICATED, PUBLIC)}
+    limits = settings.limits
+    own = Dispatcher(node, limits, registry, refused[DEDICATED])
+    lower = settings.limits_of(PUBLIC)
+    other = Dispatcher(
+        node.for_tier(settings.core_limits_of(PUBLIC)),
+        lower,
+        registry,
+        refused[PUBLIC],
+        own.calls.completions,
+        own.counts,
+    )
+    return {
+        DEDICATED: Tier(DEDICATED, limits, own, access.dedicated_rate, access.dedicated_burst),
+        PUBLIC: Tier(PUBLIC, lower, other, access.public_rate, access.public_burst),
+    }
+
+
+def _matching(key: str, patterns: Iterable[str], known: frozenset[str]) -> frozenset[str]:
+    """The methods that a list names. Raises `SettingsError`."""
+    found: set[str] = set()
+    for pattern in sorted(patterns):
+        start = pattern.removesuffix("*")
+        meant = {name for name in known if name.startswith(start)} if start != pattern else {pattern} & known
+        if not meant:
+            raise SettingsError(f"{key}: there is no method {pattern}", key)
+        found |= meant
+    return frozenset(found)

@@ -1,0 +1,74 @@
+"""Keys, a clock and an application for tests of who may call what."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from foreseal.rpc.rate import Rate
+from foreseal.server import App, Settings, keys
+from foreseal.server.settings.access import Access
+
+from fake_core import FakeNode
+
+NOW = 1_700_000_000
+
+
+class Clock:
+    """us, moved by tests."""
+
+    def __init__(self) -> None:
+        self.now = 5_000_000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class KeyRing:
+    """The file of keys of a data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / keys.FILE
+        self.keys: dict[str, keys.Key] = {}
+
+    def add(self, name: str, **more: Any) -> str:
+        """The text of a new key."""
+        key, text = keys.make(name, NOW, **more)
+        self.keys[key.id] = key
+        self.save()
+        return text
+
+    def save(self) -> None:
+        """Write the file, in the place of the one before."""
+        new = self.path.with_suffix(".new")
+        new.write_bytes(keys.encode(self.keys))
+        new.replace(self.path)
+
+
+def rated(public: str | int = 0, dedicated: str | int = 0, **more: Any) -> Access:
+    """Access with rates such as 10, with bursts of as many calls."""
+    return Access(
+        public_rate=Rate(int(public)),
+        public_burst=int(public) or None,
+        dedicated_rate=Rate(int(dedicated)),
+        dedicated_burst=int(dedicated) or None,
+        **more,
+    )
+
+
+def running(
+    folder: Path, use: Callable[[App, FakeNode], Awaitable[None]], clock: Clock | None = None, **settings: Any
+) -> FakeNode:
+    """Run `use` against an application on a double of the node, with `folder` as its data directory."""
+    node = FakeNode()
+    app = App(Settings(datadir=folder, **settings), make_node=lambda _: node, clock=clock or Clock())
+
+    async def run() -> None:
+        await app.startup()
+        try:
+            await use(app, node)
+        finally:
+            await app.shutdown()
+
+    asyncio.run(run())
+    return node

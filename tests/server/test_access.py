@@ -1,0 +1,471 @@
+"""Who is refused what, and who is not: over HTTP and WebSocket, alone and in batches, on a clock that tests move."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from foreseal.errors import NodeError
+from foreseal.rpc import Limits
+from foreseal.server import App, Settings
+from foreseal.server.settings.access import Access, PublicLimits
+
+from access_doubles import Clock, KeyRing, rated, running
+from asgi_client import Answer, Closed, call, connect, metrics, request, until
+from fake_core import FakeNode
+
+RECEIPTS = call("eth_getBlockReceipts", "latest")
+NUMBER = call("eth_blockNumber")
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> KeyRing:
+    return KeyRing(tmp_path)
+
+
+async def post(app: App, body: Any, key: str | None = None, **headers: str) -> Answer:
+    if key is not None:
+        headers["authorization"] = f"Bearer {key}"
+    return await request(app, chunks=[orjson.dumps(body)], headers=headers)
+
+
+def codes(answer: Answer) -> list[int]:
+    """Of each entry of a batch: 0 for a result."""
+    return [entry.get("error", {}).get("code", 0) for entry in answer.json]
+
+
+# Public endpoint or not, key, method -> HTTP status and error code.
+TABLE = [
+    (False, None, RECEIPTS, 200, 0),
+    (False, "good", RECEIPTS, 200, 0),
+    (False, "other", NUMBER, 401, -32004),
+    (False, "revoked", NUMBER, 401, -32004),
+    (False, "expired", NUMBER, 401, -32004),
+    (False, "low", RECEIPTS, 403, -32004),
+    (True, None, NUMBER, 200, 0),
+    (True, None, RECEIPTS, 403, -32004),
+    (True, "good", RECEIPTS, 200, 0),
+    (True, "low", NUMBER, 200, 0),
+    (True, "low", RECEIPTS, 403, -32004),
+    (True, "other", NUMBER, 401, -32004),
+    (True, "revoked", RECEIPTS, 401, -32004),
+    (True, "expired", NUMBER, 401, -32004),
+    (True, "", NUMBER, 401, -32004),
+]
+
+
+def key_called(ring: KeyRing, name: str | None) -> str | None:
+    if not name:
+        return name
+    if name == "other":
+        return "fs_" + "0" * 10 + "_" + "1" * 64
+    return {
+        "good": lambda: ring.add("good"),
+        "low": lambda: ring.add("low", tier="public"),
+        "revoked": lambda: ring.add("revoked", revoked=1),
+        "expired": lambda: ring.add("expired", expires=2),
+    }[name]()
+
+
+@pytest.mark.parametrize(("public", "key", "body", "status", "code"), TABLE)
+def test_callers_are_told_apart(
+    ring: KeyRing, tmp_path: Path, public: bool, key: str | None, body: Any, status: int, code: int
+) -> None:
+    text = key_called(ring, key)
+
+    async def use(app: App, node: FakeNode) -> None:
+        alone = await post(app, body, text)
+        assert (alone.status, alone.json.get("error", {}).get("code", 0)) == (status, code)
+        assert alone.headers[b"content-type"] == b"application/json"
+        batch = await post(app, [NUMBER, body, NUMBER], text)
+        headers = {} if text is None else {"x-api-key": text}
+        if status == 401:
+            assert batch.status == 401
+            assert alone.headers[b"www-authenticate"] == b'Bearer realm="foreseal"'
+            async with connect(app, headers=headers) as socket:
+                assert socket.denied is not None
+                assert socket.denied[0] == 401
+                assert orjson.loads(socket.denied[1])["error"]["code"] == -32004
+            assert node.calls == [], "no call was made"
+            return
+        assert (batch.status, codes(batch)) == (200, [0, code, 0])
+        async with connect(app, headers=headers) as socket:
+            socket.tell(body)
+            assert (await socket.hear()).get("error", {}).get("code", 0) == code
+            socket.tell([NUMBER, body, NUMBER])
+            assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, code, 0]
+
+    running(tmp_path, use, public=public)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"authorization": "Bearer KEY"}, 200),
+        ({"authorization": "bearer  KEY "}, 200),
+        ({"x-api-key": "KEY"}, 200),
+        ({"x-api-key": "KEY", "authorization": "Bearer KEY"}, 200),
+        ({"x-api-key": "KEY", "authorization": "Bearer fs_1_2"}, 401),
+        ({"authorization": "KEY"}, 401),
+        ({"authorization": "Basic KEY"}, 401),
+        ({"authorization": "Bearer"}, 401),
+        ({"authorization": "Bearer KEY0"}, 401),
+        ({"authorization": "Bearer é"}, 401),
+        ({"x-api-key": "fs_"}, 401),
+        ({"x-api-key": "fs__"}, 401),
+    ],
+)
+def test_a_key_is_in_one_of_two_headers(ring: KeyRing, tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    text = ring.add("name")
+    given = {name: value.replace("KEY", text) for name, value in headers.items()}
+
+    async def use(app: App, _: FakeNode) -> None:
+        assert (await request(app, chunks=[orjson.dumps(NUMBER)], headers=given)).status == status
+
+    running(tmp_path, use)
+
+
+def test_a_key_of_another_secret_is_refused(ring: KeyRing, tmp_path: Path) -> None:
+    text = ring.add("name")
+    wrong = text[:-1] + ("0" if text[-1] != "0" else "1")
+
+    async def use(app: App, _: FakeNode) -> None:
+        assert [(await post(app, NUMBER, key)).status for key in (text, wrong)] == [200, 401]
+
+    running(tmp_path, use)
+
+
+def test_a_refused_body_is_not_read(tmp_path: Path) -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        answer = await request(
+            app, chunks=[b"x" * 10, b"y"], headers={"content-length": "11", "x-api-key": "fs_no", "host": "a.example"}
+        )
+        assert (answer.status, answer.unread) == (401, 2)
+        assert answer.headers[b"connection"] == b"close"
+
+    running(tmp_path, use)
+
+
+def test_rates_are_of_the_address_and_of_the_key(ring: KeyRing, tmp_path: Path) -> None:
+    clock = Clock()
+    own = ring.add("own", rate=rated(3).public_rate, burst=3)
+    of_tier, another = ring.add("of the tier"), ring.add("another")
+
+    async def use(app: App, _: FakeNode) -> None:
+        async def statuses(count: int, key: str | None = None) -> list[int]:
+            return [(await post(app, NUMBER, key)).status for _ in range(count)]
+
+        assert await statuses(3) == [200, 200, 429]
+        assert await statuses(4, own) == [200, 200, 200, 429]
+        assert await statuses(6, of_tier) == [200] * 5 + [429]
+        assert await statuses(1, another) == [200]
+        refused = await post(app, NUMBER)
+        assert refused.headers[b"retry-after"] == b"1"
+        assert refused.json == {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "error": {
+                "code": -32005,
+                "message": "too many calls: 2/s, 2 at once are allowed; try again in 500 ms",
+                "data": {"limit": "rate", "max": 2, "retryAfterMs": 500},
+            },
+        }
+        clock.now += 499_999
+        assert await statuses(1) == [429]
+        clock.now += 1
+        assert await statuses(2) == [200, 429]
+        assert await statuses(2, own) == [200, 429]
+        samples = await metrics(app)
+        assert samples['foreseal_refused_total{tier="public",reason="rate"}'] == 4
+        assert samples['foreseal_refused_total{tier="dedicated",reason="rate"}'] == 3
+
+    running(tmp_path, use, clock, public=True, access=rated(2, 5))
+
+
+@pytest.mark.parametrize("rate", [1, 7])
+def test_a_client_that_waits_as_it_is_told_gets_through(tmp_path: Path, rate: int) -> None:
+    clock = Clock()
+
+    async def use(app: App, _: FakeNode) -> None:
+        waited = 0
+        for body in [NUMBER, call("eth_getLogs", {}), [NUMBER] * 3, b"not JSON"] * 5:
+            answer = await post(app, body) if body != b"not JSON" else await request(app, chunks=[b"not JSON"])
+            if answer.status == 429:
+                waited += 1
+                clock.now += int(answer.headers[b"retry-after"]) * 1_000_000
+                answer = await post(app, body) if body != b"not JSON" else await request(app, chunks=[b"not JSON"])
+            assert answer.status == 200
+        assert waited
+
+    running(tmp_path, use, clock, public=True, access=rated(rate))
+
+
+def test_entries_of_a_batch_count_and_are_refused_one_by_one(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def use(app: App, node: FakeNode) -> None:
+        answer = await post(app, [NUMBER, 5, NUMBER, NUMBER, NUMBER, 6])
+        assert (answer.status, codes(answer)) == (200, [0, -32600, 0, 0, -32005, -32005])
+        assert answer.json[4]["error"]["data"] == {"limit": "rate", "max": 4, "retryAfterMs": 250}
+        assert len(node.calls) == 3
+        nothing = await post(app, [NUMBER, NUMBER])
+        assert (nothing.status, nothing.headers[b"retry-after"]) == (429, b"1")
+        assert (nothing.json["id"], nothing.json["error"]["code"]) == (None, -32005)
+        clock.now += 250_000
+        some = await post(app, [NUMBER, NUMBER])
+        assert (some.status, codes(some)) == (200, [0, -32005])
+        clock.now += 1_000_000
+        assert (await post(app, [])).json["error"]["code"] == -32600
+        assert codes(await post(app, [NUMBER] * 4)) == [0, 0, 0, -32005]
+
+    running(tmp_path, use, clock, public=True, access=rated(4))
+
+
+def test_messages_of_a_websocket_count(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app) as socket:
+            assert [await socket.ask("eth_blockNumber") for _ in range(3)][2]["data"]["retryAfterMs"] == 500
+            socket.tell([NUMBER, NUMBER])
+            assert [entry["error"]["code"] for entry in await socket.hear()] == [-32005, -32005]
+            assert (await post(app, NUMBER)).status == 429, "the address has one bucket"
+            clock.now += 500_000
+            socket.tell([NUMBER, NUMBER])
+            assert [entry.get("error", {}).get("code", 0) for entry in await socket.hear()] == [0, -32005]
+            clock.now += 1_000_000
+            socket.tell("no JSON")
+            assert (await socket.hear())["error"]["code"] == -32700
+            assert (await socket.ask("eth_subscribe", "newHeads")).startswith("0x")
+            assert (await socket.ask("eth_subscribe", "newHeads"))["code"] == -32005
+
+    running(tmp_path, use, clock, public=True, access=rated(2))
+
+
+def test_methods_that_make_more_work_cost_more(tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def use(app: App, _: FakeNode) -> None:
+        # The double knows neither: what is refused was not looked up.
+        assert (await post(app, call("eth_getLogs", {}))).json["error"]["code"] == -32601
+        assert (await post(app, NUMBER)).status == 200
+        assert (await post(app, call("debug_traceTransaction", "0x"))).json["error"]["data"] == {
+            "limit": "rate",
+            "max": 8,
+            "retryAfterMs": 750,
+        }
+        clock.now += 1_000_000
+        assert (await post(app, call("debug_traceTransaction", "0x"))).status == 200
+        assert (await post(app, NUMBER)).status == 429
+
+    running(tmp_path, use, clock, public=True, access=rated(8))
+
+
+def test_names_of_refused_methods_are_not_kept(tmp_path: Path) -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        await post(app, NUMBER)
+        for number in range(5):
+            await post(app, call(f"made_up_{number}"))
+        samples = await metrics(app)
+        assert samples['foreseal_calls_total{method="",outcome="-32005"}'] == 5
+        assert not [name for name in samples if "made_up" in name]
+
+    running(tmp_path, use, public=True, access=rated(1))
+
+
+def test_the_bounds_of_public_callers_are_their_own(ring: KeyRing, tmp_path: Path) -> None:
+    key = ring.add("key")
+    lower = PublicLimits(body=200, batch=2, response=100, subscriptions=1, connections=2, caller_connections=None)
+    calls = [NUMBER] * 3
+
+    async def use(app: App, _: FakeNode) -> None:
+        for given, body, batch, large, subscribed in ((None, 413, -32005, -32005, -32005), (key, 200, 0, 0, 0)):
+            assert (await post(app, call("echo", "x" * 300), given)).status == body
+            assert (await request(app, chunks=[b" " * 300], headers=_with(given))).status == body
+            answer = (await post(app, calls, given)).json
+            assert (answer["error"]["code"] if batch else len(answer)) == (batch or 3)
+            assert (await post(app, call("large", 150), given)).json.get("error", {}).get("code", 0) == large
+            async with connect(app, headers=_with(given)) as socket:
+                await socket.ask("eth_subscribe", "newHeads")
+                second = await socket.ask("eth_subscribe", "newHeads")
+                assert (second["code"] if subscribed else second[:2]) == (subscribed or "0x")
+                socket.tell(call("echo", "x" * 300))
+                if given:
+                    await socket.hear()
+                else:
+                    with pytest.raises(Closed, match="1009"):
+                        await socket.hear()
+        async with connect(app), connect(app), connect(app, headers=_with(key)) as other:
+            async with connect(app) as third:
+                assert third.denied == (503, b"too many connections: try again later\n")
+            assert await other.ask("eth_blockNumber")
+
+    node = running(tmp_path, use, public=True, public_limits=lower, access=rated())
+    assert node.tiers[0]["call_gas"] == 50_000_000
+
+
+def _with(key: str | None) -> dict[str, str]:
+    return {} if key is None else {"x-api-key": key}
+
+
+def test_a_public_bound_is_never_above_that_of_all(tmp_path: Path) -> None:
+    settings = Settings(datadir=tmp_path, limits=Limits(batch=7, caller_calls=3), public_limits=PublicLimits(body=5))
+    limits = settings.limits_of("public")
+    assert (limits.batch, limits.body, limits.caller_calls, limits.depth) == (7, 5, 3, 64)
+    assert settings.limits_of("dedicated") is settings.limits
+    assert orjson.loads(settings.core_limits_of("public"))["terms"] == 1000
+
+
+def test_long_calls_of_one_caller_leave_room_for_others(ring: KeyRing, tmp_path: Path) -> None:
+    slow, key = call("slow"), ring.add("key")
+
+    async def use(app: App, node: FakeNode) -> None:
+        await post(app, slow)
+        node.hold = True
+        held = [asyncio.ensure_future(post(app, slow)) for _ in range(2)]
+        await until(lambda: len(node.held) == 2)
+        refused = await post(app, slow)
+        assert (refused.status, refused.headers[b"retry-after"]) == (429, b"1")
+        assert refused.json["error"]["data"] == {"limit": "caller_calls", "max": 2}
+        assert (await post(app, NUMBER)).status == 200
+        kept = asyncio.ensure_future(post(app, slow, key))
+        await until(lambda: len(node.held) == 3)
+        node.hold = False
+        node.release()
+        assert [(await one).status for one in (*held, kept)] == [200] * 3
+        assert (await post(app, slow)).status == 200
+
+    running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
+
+
+def test_connections_of_one_caller_are_bounded(ring: KeyRing, tmp_path: Path) -> None:
+    key = ring.add("key")
+
+    async def use(app: App, _: FakeNode) -> None:
+        by_key = {"headers": _with(key)}
+        async with connect(app), connect(app), connect(app, **by_key), connect(app, **by_key), connect(app) as third:
+            assert third.denied == (429, b"you may have at most 2 connections at once\n")
+        async with connect(app) as again:
+            assert again.accepted.is_set()
+
+    running(tmp_path, use, public=True, public_limits=PublicLimits(caller_connections=2))
+
+
+def look(app: App) -> None:
+    """Let the application look at the file of keys, which it does by itself several times a second."""
+    assert app._callers is not None
+    app._callers._keys.look()
+
+
+def test_a_key_counts_from_the_moment_it_is_in_the_file(ring: KeyRing, tmp_path: Path) -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        text = ring.add("new")
+        while (await post(app, NUMBER, text)).status == 401:  # noqa: ASYNC110 - the application looks by itself
+            await asyncio.sleep(0.01)
+        async with connect(app, headers=_with(text)) as opened, connect(app) as anonymous:
+            assert await opened.ask("eth_blockNumber")
+            (ident,) = ring.keys
+            del ring.keys[ident]
+            ring.save()
+            with pytest.raises(Closed, match=r"\(1008, 'the API key was revoked or has expired'\)"):
+                await opened.hear()
+            assert (await post(app, NUMBER, text)).status == 401
+            assert await anonymous.ask("eth_blockNumber")
+
+    running(tmp_path, use)
+
+
+def test_a_broken_file_changes_nothing_and_is_told(
+    ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = ring.add("key")
+
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app, headers=_with(text)) as socket:
+            ring.path.write_bytes(b'{"version": 1, "keys": [{}]}')
+            for _ in range(3):
+                look(app)
+            assert await socket.ask("eth_blockNumber")
+            assert (await post(app, NUMBER, text)).status == 200
+        (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
+        assert told.message == "the file of API keys is broken: the keys stay as they were"
+        ring.path.unlink()
+        look(app)
+        assert (await post(app, NUMBER, text)).status == 401, "without a file there are no keys, as at the start"
+
+    running(tmp_path, use)
+
+
+def test_the_first_message_after_a_revocation_is_not_answered(ring: KeyRing, tmp_path: Path) -> None:
+    text = ring.add("key")
+
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app, headers=_with(text)) as socket:
+            assert await socket.ask("eth_blockNumber")
+            ring.keys.clear()
+            ring.save()
+            look(app)
+            socket.call("eth_blockNumber")
+            with pytest.raises(Closed, match="1008"):
+                await socket.hear()
+            assert len(node.calls) == 1
+
+    running(tmp_path, use)
+
+
+@pytest.mark.parametrize("broken", [b"", b"[]", b'{"version": 2, "keys": []}', b'{"version": 1, "keys": [{"id": 1}]}'])
+def test_a_broken_file_at_the_start_is_an_error(tmp_path: Path, broken: bytes) -> None:
+    (tmp_path / "keys.json").write_bytes(broken)
+
+    async def use(_app: App, _node: FakeNode) -> None:
+        raise AssertionError("it must not start")
+
+    with pytest.raises(NodeError, match=f"the API keys in {tmp_path}/keys.json cannot be used: ") as caught:
+        running(tmp_path, use)
+    assert caught.value.kind == "keys"
+
+
+@pytest.mark.parametrize("wrong", ["eth_blocknumber", "debgu_*", "rpc"])
+def test_a_method_that_there_is_not_is_an_error_at_the_start(tmp_path: Path, wrong: str) -> None:
+    async def use(_app: App, _node: FakeNode) -> None:
+        raise AssertionError("it must not start")
+
+    for tier in ("public_allow", "public_deny", "dedicated_allow", "dedicated_deny"):
+        lists: dict[str, Any] = {tier: frozenset({wrong, "eth_call"})}
+        with pytest.raises(NodeError) as caught:
+            running(tmp_path, use, access=Access(**lists))
+        assert caught.value.message == f"access.{tier}: there is no method {wrong}"
+        assert caught.value.wrong_use
+
+
+@pytest.mark.parametrize("tier", ["public", "dedicated"])
+def test_lists_say_what_a_tier_may_call(tmp_path: Path, tier: str) -> None:
+    lists: dict[str, Any] = {
+        f"{tier}_allow": frozenset({"eth_*", "net_version"}),
+        f"{tier}_deny": frozenset({"eth_get*", "eth_subscribe"}),
+    }
+
+    async def use(app: App, _: FakeNode) -> None:
+        for method, status in (
+            ("eth_blockNumber", 200),
+            ("eth_getBalance", 403),
+            ("web3_clientVersion", 403),
+            ("txpool_content", 403),
+            ("no_such", 200),
+            ("rpc_modules", 200),
+            ("rpc.discover", 200),
+        ):
+            answer = await post(app, call(method))
+            assert answer.status == status, method
+            if status == 403:
+                assert answer.json["error"]["code"] == -32004
+        batch = await post(app, [NUMBER, call("eth_getBalance"), NUMBER])
+        assert (batch.status, codes(batch)) == (200, [0, -32004, 0])
+        async with connect(app) as socket:
+            assert (await socket.ask("eth_subscribe", "newHeads"))["code"] == -32004
+            assert (await socket.ask("eth_getBalance"))["code"] == -32004
+            assert await socket.ask("eth_blockNumber")
+
+    running(tmp_path, use, public=tier == "public", access=Access(**lists))

@@ -1,0 +1,106 @@
+"""Addresses of callers: which count as one, and whose word about them is believed."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from foreseal._core import Buckets
+from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.rate import Rate
+from foreseal.server.callers import Callers
+from foreseal.server.keys import Keys
+from foreseal.server.tier import Tier
+
+from access_doubles import Clock
+from fake_core import FakeNode
+
+
+@pytest.fixture
+def tiers() -> dict[str, Tier]:
+    limits = Limits()
+    dispatcher = Dispatcher(FakeNode(), limits, Registry())
+    return {
+        "public": Tier("public", limits, dispatcher, Rate(1), 1),
+        "dedicated": Tier("dedicated", limits, dispatcher),
+    }
+
+
+def callers(tiers: dict[str, Tier], *proxies: str, public: bool = True) -> Callers:
+    keys = Keys(Path("no such folder/keys.json"), lambda: 0.0)
+    return Callers(tiers, keys, Buckets(None, 64), Clock(), public=public, proxies=frozenset(proxies))
+
+
+@pytest.mark.parametrize(
+    ("peer", "address"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+        ("/run/foreseal.sock", ""),
+    ],
+)
+def test_addresses_that_count_as_one(tiers: dict[str, Tier], peer: str, address: str) -> None:
+    assert callers(tiers).identify((peer, 5), {}).address == address
+
+
+def test_without_a_peer_there_is_one_caller(tiers: dict[str, Tier]) -> None:
+    assert callers(tiers).identify(None, {}).address == ""
+
+
+@pytest.mark.parametrize(
+    ("proxies", "peer", "forwarded", "address"),
+    [
+        ((), "10.0.0.1", "198.51.100.7", "10.0.0.1"),
+        (("10.0.0.0/8",), "10.0.0.1", "198.51.100.7", "198.51.100.7"),
+        (("10.0.0.0/8",), "203.0.113.9", "198.51.100.7", "203.0.113.9"),
+        (("10.0.0.0/8",), "10.0.0.1", "1.1.1.1, 198.51.100.7", "198.51.100.7"),
+        (("10.0.0.0/8",), "10.0.0.1", "1.1.1.1, 198.51.100.7, 10.3.2.1", "198.51.100.7"),
+        (("10.0.0.0/8",), "10.0.0.1", "10.1.1.1, 10.3.2.1", "10.1.1.1"),
+        (("10.0.0.0/8",), "10.0.0.1", "", "10.0.0.1"),
+        (("10.0.0.0/8",), "10.0.0.1", "198.51.100.7,", "10.0.0.1"),
+        (("10.0.0.0/8",), "10.0.0.1", "anything", ""),
+        (("10.0.0.0/8",), "10.0.0.1", "198.51.100.7:4711", "198.51.100.7"),
+        (("10.0.0.0/8",), "10.0.0.1", "[2001:db8::5]:4711", "2001:db8::/64"),
+        (("10.0.0.7/32", "fd00::/8"), "fd00::1", "198.51.100.7, 10.0.0.7", "198.51.100.7"),
+        (("10.0.0.7/32",), "::ffff:10.0.0.7", "198.51.100.7", "198.51.100.7"),
+    ],
+)
+def test_a_trusted_proxy_says_who_its_client_is(
+    tiers: dict[str, Tier], proxies: tuple[str, ...], peer: str, forwarded: str, address: str
+) -> None:
+    headers = {b"x-forwarded-for": forwarded.encode()}
+    assert callers(tiers, *proxies).identify((peer, 5), headers).address == address
+
+
+def test_without_bounds_of_their_own_all_are_the_same(tiers: dict[str, Tier]) -> None:
+    subject = callers(tiers, public=False)
+    assert subject.identify(("203.0.113.9", 5), {}) is subject.identify(("203.0.113.8", 5), {})
+    assert subject.identify(None, {}).meter is None
+
+
+def test_the_meter_of_a_caller_lives_as_long_as_something_is_under_way(tiers: dict[str, Tier]) -> None:
+    subject = callers(tiers)
+    peer = ("203.0.113.9", 5)
+
+    async def scenario() -> None:
+        first = subject.identify(peer, {}).meter
+        assert first is not None
+        assert subject.identify((peer[0], 6), {}).meter is first
+        assert subject.identify(("203.0.113.8", 5), {}).meter is not first
+        call = asyncio.get_running_loop().create_future()
+        first.began(call)
+        del first
+        again = subject.identify(peer, {}).meter
+        assert again is not None
+        assert again.running == 1
+        call.set_result(None)
+        await asyncio.sleep(0)
+        assert again.running == 0
+
+    asyncio.run(scenario())
+    assert len(subject._meters) == 0

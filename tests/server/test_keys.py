@@ -1,0 +1,101 @@
+"""API keys as texts, as entries of a file, and as what a running process has."""
+
+import hashlib
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreseal.rpc.rate import Rate
+from foreseal.server import keys
+from foreseal.server.keys import Key, KeyFileError, Keys
+
+from access_doubles import NOW, KeyRing
+
+
+def test_a_key_is_its_id_and_256_random_bits_and_only_its_hash_is_kept(tmp_path: Path) -> None:
+    ring = KeyRing(tmp_path)
+    text = ring.add("shop")
+    assert re.fullmatch(r"fs_[0-9a-f]{10}_[0-9a-f]{64}", text)
+    assert ring.add("shop") != text
+    kept = ring.path.read_text()
+    assert text not in kept
+    assert text.rpartition("_")[2] not in kept
+    assert hashlib.sha256(text.encode()).hexdigest() in kept
+
+
+@given(st.text())
+def test_what_is_no_key_has_no_id(text: str) -> None:
+    assert keys.id_of(text) is None
+
+
+@given(
+    st.builds(
+        Key,
+        id=st.binary(min_size=5, max_size=5).map(bytes.hex),
+        name=st.text(max_size=20),
+        hash=st.binary(min_size=32, max_size=32).map(bytes.hex),
+        created=st.integers(0, 2**40),
+        tier=st.sampled_from(["public", "dedicated"]),
+        rate=st.none() | st.builds(Rate, st.integers(1, 10**6), st.sampled_from([1, 60, 3600])),
+        burst=st.none() | st.integers(1, 10**6),
+        expires=st.none() | st.integers(0, 2**40),
+        revoked=st.none() | st.integers(0, 2**40),
+    )
+)
+def test_keys_come_back_from_the_file_as_they_were(tmp_path_factory: pytest.TempPathFactory, key: Key) -> None:
+    path = tmp_path_factory.mktemp("keys") / keys.FILE
+    path.write_bytes(keys.encode({key.id: key}))
+    assert keys.read(path) == {key.id: key}
+
+
+ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "zero-length, empty document"),
+        ("[]", "it has no version and no list of keys"),
+        ('{"version":1}', "it has no version and no list of keys"),
+        ('{"version":9,"keys":[]}', "it has version 9, and this program knows 1"),
+        ('{"version":1,"keys":[7]}', "an entry is not an object"),
+        ('{"version":1,"keys":[{"id":"a"}]}', "an entry has no created, hash, name"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 63, "")), "the hash of key '0000000000' is no SHA-256 in hex"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"tier":"x"')), "the tier or the burst"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"x"')), "'x' is not a rate"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":"x"')), "a field of a wrong type"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"more":1')), "unknown: ['more']"),
+        ('{"version":1,"keys":[%s,%s]}' % (2 * (ENTRY % ("0" * 64, ""),)), "two have the same id"),
+    ],
+)
+def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, content: str, why: str) -> None:
+    path = tmp_path / keys.FILE
+    path.write_text(content)
+    with pytest.raises(KeyFileError, match=re.escape(why)) as caught:
+        keys.read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_key_is_found_by_its_text_alone_while_it_is_good(tmp_path: Path) -> None:
+    now = float(NOW)
+    ring = KeyRing(tmp_path)
+    text = ring.add("shop", expires=NOW + 10)
+    (key,) = ring.keys.values()
+    found = Keys(ring.path, lambda: now)
+    assert found.find(text) == key
+    assert found.find(text.upper()) == found.find("") == found.find(text[:-1]) == "the API key is not known here"
+    assert found.holds(key)
+    now = NOW + 10.0
+    assert found.find(text) == "the API key is expired"
+    assert not found.holds(key)
+    now = float(NOW)
+    ring.keys[key.id] = replace(key, revoked=NOW)
+    ring.save()
+    assert found.holds(key), "nobody has looked"
+    found.look()
+    assert found.find(text) == "the API key is revoked"
+    assert not found.holds(key)
