@@ -24,7 +24,9 @@ def port_of(url: str) -> int:
 
 @pytest.fixture(scope="module")
 def dev() -> Iterator[LiveNode]:
-    with live_node("--admin", "127.0.0.1:0", "--public", "--block-time", "1s") as node:
+    # One client that is many: it is not to be told that it is too much.
+    bounds = "--public-rate", "0", "--public-max-caller-connections", "512"
+    with live_node("--admin", "127.0.0.1:0", "--public", *bounds, "--block-time", "1s") as node:
         yield node
 
 

@@ -145,11 +145,18 @@ class Client:
 
     def __call__(self, method: str, *params: Any) -> Any:
         """The result of a call, or its error object."""
-        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        self._line.request("POST", "/", body, JSON)
-        response = self._line.getresponse()
-        answer = orjson.loads(response.read())
+        _, answer = self._ask(method, params, {})
         return answer.get("result", answer.get("error"))
+
+    def status(self, method: str, headers: dict[str, str]) -> int:
+        """The HTTP status of a call with these headers."""
+        return self._ask(method, (), headers)[0]
 
     def close(self) -> None:
         self._line.close()
+
+    def _ask(self, method: str, params: tuple[Any, ...], headers: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        self._line.request("POST", "/", body, JSON | headers)
+        response = self._line.getresponse()
+        return response.status, orjson.loads(response.read())

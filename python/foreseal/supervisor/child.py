@@ -36,8 +36,9 @@ class Child:
         self._ready_at: float | None = None
         self._told = b""
         report, other = os.pipe()
-        given = [other] if handover.socket is None else [other, handover.socket]
+        handover = replace(handover, report=other)
         try:
+            given = handover.inherited
             # The command is this interpreter with this package.
             self._process = subprocess.Popen([*command, name], stdin=subprocess.PIPE, pass_fds=given)  # noqa: S603
         except OSError:
@@ -51,7 +52,7 @@ class Child:
         loop.add_reader(report, self._hear)
         loop.add_reader(self._pidfd, self._end)
         with contextlib.suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as told:
-            told.write(replace(handover, report=other).encode())
+            told.write(handover.encode())
 
     @property
     def pid(self) -> int:

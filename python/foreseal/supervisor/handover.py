@@ -24,6 +24,13 @@ class Handover:
     """What the core is told beside the settings."""
     socket: int | None = None
     """Descriptor of the socket that clients connect to; None answers none."""
+    buckets: int | None = None
+    """Descriptor of the memory in which workers keep the rates of callers together."""
+
+    @property
+    def inherited(self) -> list[int]:
+        """Descriptors that the process must have."""
+        return [fd for fd in (self.report, self.socket, self.buckets) if fd is not None]
 
     def encode(self) -> bytes:
         """For `decode` in another process of the same version."""

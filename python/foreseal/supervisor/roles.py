@@ -15,7 +15,7 @@ def fill(handover: Handover, make_node: Callable[[bytes], Any] | None) -> int:
     """Be what the supervisor wants until it is told to stop; the exit code."""
     interpreter.set_up()
     report = Report(handover.report)
-    app = App(handover.settings, make_node, handover.role)
+    app = App(handover.settings, make_node, handover.role, handover.buckets)
     try:
         if handover.socket is None:
             hold(app, lambda: report.opened(app.admin_url), report.ready)

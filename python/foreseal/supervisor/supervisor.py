@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from foreseal.server.address import url
+from foreseal.server.buckets import shared_memory
 from foreseal.server.listening import listen
 from foreseal.server.settings import Settings
 from foreseal.supervisor.child import Child
@@ -45,9 +46,11 @@ def supervise(
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(listen(settings.listen.host, settings.listen.port))
         feed = feed_path(settings.datadir, os.environ, stack)
+        buckets = shared_memory(settings.access.buckets)
+        stack.callback(os.close, buckets)
 
         async def run() -> int:
-            supervisor = Supervisor(settings, listening, str(feed), command)
+            supervisor = Supervisor(settings, listening, buckets, str(feed), command)
             return await supervisor.run(on_listening, on_admin)
 
         return asyncio.run(run())
@@ -56,9 +59,13 @@ def supervise(
 class Supervisor:
     """The processes of one node. Used from the event loop's thread only."""
 
-    def __init__(self, settings: Settings, listening: socket.socket, feed: str, command: Sequence[str]) -> None:
+    def __init__(
+        self, settings: Settings, listening: socket.socket, buckets: int, feed: str, command: Sequence[str]
+    ) -> None:
+        """`buckets` is the descriptor of the memory for the rates of callers."""
         self._settings = settings
         self._listening = listening
+        self._buckets = buckets
         self._feed = feed
         self._command = command
         self._sequencer = Post("sequencer", self._start_sequencer)
@@ -141,17 +148,15 @@ class Supervisor:
             self._vacant.set_exception(error)
 
     def _start_sequencer(self, name: str) -> Child:
-        return Child(name, self._command, self._handover({"feed": self._feed}, None))
+        handover = Handover(os.getpid(), -1, self._settings, {"feed": self._feed})
+        return Child(name, self._command, handover)
 
     def _start_worker(self, name: str) -> Child:
         role = {"follow": self._feed, "name": name}
-        return Child(name, self._command, self._handover(role, self._listening.fileno()))
-
-    def _handover(self, role: dict[str, str], socket_: int | None) -> Handover:
-        settings = self._settings
-        if socket_ is not None:
-            settings = dataclasses.replace(settings, admin=None)
-        return Handover(os.getpid(), -1, settings, role, socket_)
+        # Administrators call the sequencer.
+        settings = dataclasses.replace(self._settings, admin=None)
+        handover = Handover(os.getpid(), -1, settings, role, self._listening.fileno(), self._buckets)
+        return Child(name, self._command, handover)
 
 
 class _Told:
