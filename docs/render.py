@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from foreseal.rpc.costs import COSTS
 from foreseal.server.settings import SECTIONS, TABLE, Setting
 from foreseal.server.settings.kinds import Flag, in_toml
 from foreseal.server.settings.model import default_of
@@ -55,7 +56,16 @@ def _meaning(setting: Setting) -> str:
     return " ".join(part for part in (words, setting.more, alone) if part)
 
 
-PARTS: dict[str, Callable[[], str]] = {"settings": settings}
+def costs() -> str:
+    """What calls take out of a bucket."""
+    by_cost: dict[int, list[str]] = {}
+    for method, cost in COSTS.items():
+        by_cost.setdefault(cost, []).append(f"`{method}`")
+    lines = [f"| {cost} | {', '.join(methods)} |" for cost, methods in sorted(by_cost.items())]
+    return "\n".join(["| cost | methods |", "|---|---|", *lines, "| 1 | all others |"])
+
+
+PARTS: dict[str, Callable[[], str]] = {"settings": settings, "costs": costs}
 """What makes each part."""
 
 

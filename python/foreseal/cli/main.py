@@ -18,6 +18,7 @@ _COMMANDS = {
     "config": "config:config_group",
     "backup": "backup:backup_command",
     "restore": "backup:restore_command",
+    "keys": "keys:keys_group",
     "db": "db:db_group",
     "journal": "journal:journal_group",
     "verify-receipt": "receipt:receipt_command",

@@ -1,0 +1,165 @@
+"""`foreseal keys`: API keys of the node on a data directory, which may run meanwhile."""
+
+import contextlib
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from foreseal.cli.options import CONFIG, Decorated, Value, gathered, option
+from foreseal.cli.shown import moment
+from foreseal.rpc.rate import MOST_CALLS, Rate, parse_rate
+from foreseal.server import keys
+from foreseal.server.key_file import changing
+from foreseal.server.keys import Key, KeyFileError
+from foreseal.server.settings.model import DEDICATED, PUBLIC
+
+LONGEST_NAME = 64
+
+_UNITS = {"h": 3600, "d": 86_400, "w": 604_800}
+_FORM = re.compile(r"([0-9]{1,5})([hdw])")
+_HEADS = ("id", "name", "tier", "rate", "created", "expires", "state")
+
+
+def parse_expiry(text: str, now: float) -> int:
+    """Unix seconds of 12h, 30d or 8w from now, or of a day or a time. Raises ValueError."""
+    match = _FORM.fullmatch(text.strip())
+    if match is not None:
+        return int(now) + int(match[1]) * _UNITS[match[2]]
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text!r} is no time: write 30d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+def _folder_options(command: Decorated) -> Decorated:
+    return CONFIG(option("node.datadir")(command))
+
+
+@click.group("keys")
+def keys_group() -> None:
+    """Make, list and revoke API keys. Nodes that run on the data directory take note within a second."""
+
+
+@keys_group.command("create")
+@click.argument("name")
+@_folder_options
+@click.option("--tier", type=click.Choice([DEDICATED, PUBLIC]), default=DEDICATED, show_default=True, help="Its tier.")
+@click.option("--rate", type=Value("RATE", parse_rate), help="Calls it may make, such as 100/s.  [default: its tier's]")
+@click.option("--burst", type=click.IntRange(1, MOST_CALLS), help="Calls at once.  [default: those of two seconds]")
+@click.option(
+    "--expires", metavar="TIME", help="When it ends: 30d, 12h or a day, 2027-01-31.  [default: never]"
+)
+def create_command(
+    name: str,
+    config: Path | None,
+    datadir: Path | None,
+    tier: str,
+    rate: Rate | None,
+    burst: int | None,
+    expires: str | None,
+) -> None:
+    """Make an API key called NAME and print it: this once, for only its hash is kept."""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise click.BadParameter(f"NAME must have 1 to {LONGEST_NAME} characters that can be printed")
+    if burst is not None and not (rate and rate.calls):
+        raise click.UsageError("--burst needs a --rate")
+    now = time.time()
+    with _explained(), changing(_folder(config, datadir)) as found:
+        if any(key.name == name for key in found.values() if key.state(now) == "active"):
+            raise click.UsageError(f"there is a key called {name}: revoke it first, or take another name")
+        end = _expiry(expires, now)
+        key, text = keys.make(name, int(now), tier=tier, rate=rate, burst=burst, expires=end)
+        found[key.id] = key
+    click.echo(f"foreseal: key {key.id}, {name}: keep it, it is shown this once", err=True)
+    click.echo(text)
+
+
+@keys_group.command("list")
+@_folder_options
+@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> None:
+    """Show all keys, also those that are revoked or expired, without their secrets."""
+    now = time.time()
+    with _explained():
+        found = keys.read(_folder(config, datadir) / keys.FILE)
+    if as_json:
+        click.echo(orjson.dumps([_entry(key, now) for key in found.values()], option=orjson.OPT_INDENT_2))
+        return
+    rows = [_HEADS, *(_row(key, now) for key in found.values())]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@keys_group.command("revoke")
+@click.argument("key")
+@_folder_options
+def revoke_command(key: str, config: Path | None, datadir: Path | None) -> None:
+    """Revoke the KEY with this id or name: its calls are refused within a second, its WebSockets closed."""
+    now = time.time()
+    with _explained(), changing(_folder(config, datadir)) as found:
+        meant = [one for one in found.values() if one.revoked is None and key in (one.id, one.name)]
+        if not meant:
+            raise click.UsageError(f"there is no key with the id or name {key} that is not revoked: see keys list")
+        if len(meant) > 1:
+            named = " and ".join(one.id for one in meant)
+            raise click.UsageError(f"there is more than one key called {key}: name the id, {named}")
+        (gone,) = meant
+        found[gone.id] = replace(gone, revoked=int(now))
+    click.echo(f"foreseal: key {gone.id}, {gone.name}, is revoked", err=True)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """A file of keys that is broken ends the command with what is wrong."""
+    try:
+        yield
+    except KeyFileError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _folder(config: Path | None, datadir: Path | None) -> Path:
+    """The data directory, from all sources of settings. Raises a usage error if there is none."""
+    folder: Path | None = gathered("run", config, {"datadir": datadir}).values["node.datadir"].value
+    if folder is None:
+        raise click.UsageError("Missing option '--datadir': the folder of the chain")
+    if not folder.is_dir():
+        raise click.UsageError(f"--datadir: {folder} is not a folder")
+    return folder
+
+
+def _expiry(text: str | None, now: float) -> int | None:
+    if text is None:
+        return None
+    try:
+        end = parse_expiry(text, now)
+    except ValueError as error:
+        raise click.UsageError(f"--expires: {error}") from None
+    if end <= now:
+        raise click.UsageError(f"--expires: {text} is over already")
+    return end
+
+
+def _rate(key: Key) -> str:
+    if key.rate is None:
+        return "its tier's"
+    return f"{key.rate}, {key.burst or key.rate.burst} at once" if key.rate.calls else "any"
+
+
+def _row(key: Key, now: float) -> tuple[str, ...]:
+    expires = "never" if key.expires is None else moment(key.expires)
+    return key.id, key.name, key.tier, _rate(key), moment(key.created), expires, key.state(now)
+
+
+def _entry(key: Key, now: float) -> dict[str, Any]:
+    rate = None if key.rate is None else str(key.rate)
+    fields = {name: getattr(key, name) for name in Key.__slots__ if name != "hash"}
+    return fields | {"rate": rate, "state": key.state(now)}

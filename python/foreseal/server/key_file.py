@@ -1,0 +1,51 @@
+"""Changes of the file of API keys: one at a time, whole or not at all."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from foreseal.server import keys
+from foreseal.server.keys import Key
+
+_PRIVATE = 0o600
+
+
+@contextlib.contextmanager
+def changing(folder: Path) -> Iterator[dict[str, Key]]:
+    """The keys of a data directory by id; what the block leaves of them is kept, unless it fails.
+
+    Running nodes see the file from before or the one from after. Raises `KeyFileError` and OSError.
+    """
+    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        path = folder / keys.FILE
+        found = keys.read(path)
+        yield found
+        _replace(path, keys.encode(found))
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    new = path.with_suffix(".new")
+    # Left by somebody who was killed; its mode may be any.
+    new.unlink(missing_ok=True)
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+    try:
+        owner = path.parent.stat()
+        if os.geteuid() == 0 and owner.st_uid != 0:
+            # The node does not run as root, and has to read it.
+            os.fchown(fd, owner.st_uid, owner.st_gid)
+        with open(fd, "wb", closefd=False) as file:
+            file.write(content)
+        os.fsync(fd)
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)

@@ -1,0 +1,145 @@
+"""API keys on the command line: made, listed, revoked, and what the file of them is like."""
+
+import re
+import threading
+from pathlib import Path
+
+import orjson
+import pytest
+
+from foreseal.cli.keys import parse_expiry
+from foreseal.cli.main import run
+from foreseal.server import keys
+from foreseal.server.key_file import changing
+
+NOW = 1_700_000_000.0
+
+
+def keys_command(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: object) -> str:
+    """Standard output of a command that does what it should."""
+    assert run(["keys", *map(str, arguments), "--datadir", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 2) -> str:
+    assert run(["keys", *map(str, arguments)]) == code
+    return capsys.readouterr().err
+
+
+def test_a_key_is_printed_once_and_kept_as_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = keys_command(capsys, tmp_path, "create", "shop").strip()
+    path = tmp_path / keys.FILE
+    assert re.fullmatch(r"fs_[0-9a-f]{10}_[0-9a-f]{64}", text)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert text.rpartition("_")[2] not in path.read_text()
+    (key,) = keys.read(path).values()
+    assert (key.name, key.tier, key.rate, key.burst, key.expires, key.revoked) == ("shop", "dedicated", *[None] * 4)
+    assert key.hash == keys.hash_of(text)
+    assert [entry.name for entry in tmp_path.iterdir()] == [keys.FILE]
+
+
+def test_what_was_given_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keys_command(capsys, tmp_path, "create", "a", "--rate", "600/m", "--burst", 7, "--tier", "public")
+    keys_command(capsys, tmp_path, "create", "b b", "--rate", 100, "--expires", "2999-01-31")
+    keys_command(capsys, tmp_path, "create", "c", "--rate", 0, "--expires", "30d")
+    listed = orjson.loads(keys_command(capsys, tmp_path, "list", "--json"))
+    assert all("hash" not in entry for entry in listed)
+    assert [(e["name"], e["tier"], e["rate"], e["burst"], e["state"]) for e in listed] == [
+        ("a", "public", "600/m", 7, "active"),
+        ("b b", "dedicated", "100/s", None, "active"),
+        ("c", "dedicated", "0", None, "active"),
+    ]
+    assert listed[1]["expires"] == 32_474_736_000
+    assert listed[2]["expires"] == listed[2]["created"] + 30 * 86_400
+    head, *rows = keys_command(capsys, tmp_path, "list").splitlines()
+    assert head.split() == ["id", "name", "tier", "rate", "created", "expires", "state"]
+    assert [re.split(r"\s{2,}", row)[1:4] for row in rows] == [
+        ["a", "public", "600/m, 7 at once"],
+        ["b b", "dedicated", "100/s, 200 at once"],
+        ["c", "dedicated", "any"],
+    ]
+
+
+def test_a_key_is_revoked_by_its_name_or_its_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        keys_command(capsys, tmp_path, "create", name)
+    first, second = keys.read(tmp_path / keys.FILE)
+    keys_command(capsys, tmp_path, "revoke", "a")
+    keys_command(capsys, tmp_path, "revoke", second)
+    assert [key.state(NOW) for key in keys.read(tmp_path / keys.FILE).values()] == ["revoked", "revoked"]
+    for gone in ("a", first, "c"):
+        message = refusal(capsys, "revoke", gone, "--datadir", tmp_path)
+        assert f"there is no key with the id or name {gone} that is not revoked" in message
+    keys_command(capsys, tmp_path, "create", "a")
+    assert len(keys.read(tmp_path / keys.FILE)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["create", "there"], "there is a key called there: revoke it first, or take another name"),
+        (["create", ""], "NAME must have 1 to 64 characters that can be printed"),
+        (["create", "a\nb"], "NAME must have 1 to 64 characters that can be printed"),
+        (["create", "x" * 65], "NAME must have 1 to 64 characters that can be printed"),
+        (["create", "n", "--burst", "3"], "--burst needs a --rate"),
+        (["create", "n", "--rate", "fast"], "'fast' is not a rate: write calls and their time"),
+        (["create", "n", "--tier", "admin"], "'admin' is not one of 'dedicated', 'public'"),
+        (["create", "n", "--expires", "soon"], "--expires: 'soon' is no time: write 30d, 12h, 2027-01-31"),
+        (["create", "n", "--expires", "2001-01-31"], "--expires: 2001-01-31 is over already"),
+    ],
+)
+def test_wrong_use_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    keys_command(capsys, tmp_path, "create", "there")
+    before = (tmp_path / keys.FILE).read_bytes()
+    assert message in refusal(capsys, *arguments, "--datadir", tmp_path)
+    assert (tmp_path / keys.FILE).read_bytes() == before
+
+
+def test_the_folder_is_that_of_the_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Missing option '--datadir'" in refusal(capsys, "list")
+    missing = tmp_path / "missing"
+    assert f"--datadir: {missing} is not a folder" in refusal(capsys, "create", "a", "--datadir", missing)
+    monkeypatch.setenv("FORESEAL_DATADIR", str(tmp_path))
+    assert run(["keys", "create", "a"]) == 0
+    assert (tmp_path / keys.FILE).exists()
+
+
+def test_a_broken_file_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / keys.FILE
+    path.write_text("{")
+    for command in (["create", "a"], ["list"], ["revoke", "a"]):
+        assert f"the API keys in {path} cannot be used" in refusal(capsys, *command, "--datadir", tmp_path, code=1)
+    assert path.read_text() == "{"
+
+
+def test_keys_that_are_made_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    def add(name: str) -> None:
+        with changing(tmp_path) as found:
+            key, _ = keys.make(name, 1)
+            found[key.id] = key
+
+    threads = [threading.Thread(target=add, args=(str(number),)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {key.name for key in keys.read(tmp_path / keys.FILE).values()} == {str(number) for number in range(20)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("12h", NOW + 43_200),
+        ("30d", NOW + 2_592_000),
+        ("2w", NOW + 1_209_600),
+        ("2027-01-31", 1_801_353_600),
+        ("2027-01-31T12:00:00Z", 1_801_396_800),
+        ("2027-01-31T12:00:00+02:00", 1_801_389_600),
+    ],
+)
+def test_times_are_read_as_people_write_them(text: str, expected: float) -> None:
+    assert parse_expiry(text, NOW) == expected
