@@ -8,7 +8,7 @@ use std::{
 use foreseal_types::mutant;
 
 use crate::{
-    Identity, JournalError, Past, Place, Record, Recovery, Replay,
+    Identity, JournalError, Past, Place, Record, Recovery, Replay, Whole,
     disk::{Disk, DiskFile},
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
@@ -59,6 +59,8 @@ pub struct Journal {
     /// The first failure; nothing is written after it.
     pub(crate) failure: Option<String>,
     pub(crate) buffer: Vec<u8>,
+    /// Records and their bytes in the buffer; `None` unless it holds the newest append.
+    pub(crate) newest: Option<(u32, usize)>,
 }
 
 impl Journal {
@@ -82,6 +84,7 @@ impl Journal {
         if let Some(cause) = &self.failure {
             return Err(JournalError::Poisoned { cause: cause.clone() });
         }
+        self.newest = None;
         self.buffer.clear();
         self.buffer.resize(APPEND_HEADER, 0);
         for record in records {
@@ -97,7 +100,10 @@ impl Journal {
         let written = self.write(length, count);
         self.buffer.shrink_to(BUFFER);
         match written {
-            Ok(sequence) => Ok(sequence),
+            Ok(sequence) => {
+                self.newest = Some((count, bytes));
+                Ok(sequence)
+            }
             Err(e) => {
                 if !mutant!("skip-poison") {
                     self.failure = Some(e.to_string());
@@ -110,6 +116,14 @@ impl Journal {
     /// The first failure, if the journal has stopped.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
+    }
+
+    /// The newest append, if it was made since the opening.
+    pub fn newest(&self) -> Option<Whole> {
+        let (count, bytes) = self.newest?;
+        let records = self.buffer.get(APPEND_HEADER..APPEND_HEADER + bytes)?.to_vec();
+        let sequence = self.chain.sequence.checked_sub(1)?;
+        Some(Whole { sequence, hash: self.chain.previous, count, records })
     }
 
     /// Sequence number of the next append.

@@ -18,6 +18,7 @@ mod segment;
 mod show;
 pub mod simulated;
 mod walk;
+mod whole;
 
 pub use check::{Fault, Head, Report, StepHead, check};
 pub use copying::{Extent, Held, HeldSegment, segment_size};
@@ -34,3 +35,4 @@ pub use recovery::{Recovery, TornTail};
 pub use repair::{Loss, Repair, plan_repair};
 pub use replay::{Append, Replay};
 pub use show::{ShownAppend, ShownRecord, ShownStep, show};
+pub use whole::{NotRecords, Whole, Wholes};

@@ -27,6 +27,17 @@ pub struct Past {
 }
 
 impl Past {
+    /// The appends of the journal in `dir` whose sequence numbers are below `end`, which are there and durable.
+    pub fn new(dir: PathBuf, disk: Arc<dyn Disk>, identity: Identity, end: u64) -> Self {
+        Self { disk, dir, identity, end }
+    }
+
+    /// The same journal up to another append, which is there and durable.
+    #[must_use]
+    pub fn until(&self, end: u64) -> Self {
+        Self { end, ..self.clone() }
+    }
+
     /// What the records of each append do, by its sequence number, from the oldest one that is kept up to the one with
     /// number `last`.
     pub fn outline(&self, last: u64, visit: &mut dyn FnMut(u64, Vec<Outline>)) -> Result<(), JournalError> {

@@ -87,6 +87,7 @@ pub(crate) fn recover(
         opened_at: chain.sequence,
         failure: None,
         buffer: Vec::new(),
+        newest: None,
     };
     Ok((journal, recovery))
 }

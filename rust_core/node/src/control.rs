@@ -34,6 +34,8 @@ pub enum ControlError {
     Starting,
     #[error("production stopped: {0}")]
     Stopped(String),
+    #[error("this process follows the sequencer, which alone does this")]
+    Follower,
     #[error("this node produces no blocks")]
     NotProducing,
     #[error("only development chains allow this")]
@@ -137,6 +139,7 @@ impl Control {
             return Err(match shared.phase() {
                 Phase::Replaying { .. } => ControlError::Starting,
                 Phase::Failed(reason) => ControlError::Stopped(reason),
+                Phase::Following | Phase::Disconnected(_) => ControlError::Follower,
                 Phase::Producing | Phase::Serving | Phase::Stopped => {
                     ControlError::Stopped("the node is stopped".to_owned())
                 }

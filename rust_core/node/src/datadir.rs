@@ -16,6 +16,7 @@ use crate::{KeyError, NodeError, Randomness, STEP_WINDOW, StepSigner, StoreSetti
 
 const GENESIS: &str = "genesis.json";
 const KEY: &str = "sequencer.key";
+const STORE: &str = "store";
 
 /// What the last run left of its pool.
 pub enum SavedPool {
@@ -47,7 +48,7 @@ impl DataDir {
 
     /// Folder of the journal's segments.
     pub fn journal(&self) -> PathBuf {
-        self.path.join("journal")
+        journal(&self.path)
     }
 
     /// Opens the store of this chain, or makes it.
@@ -62,15 +63,7 @@ impl DataDir {
         settings: &StoreSettings,
         report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
     ) -> Result<Store, StoreError> {
-        let options = Options {
-            map_size: settings.map_size,
-            // A step is made again on the state before its block.
-            proof_window: settings.proofs.saturating_add(1),
-            step_window: STEP_WINDOW,
-            at: settings.at,
-            ..Options::new(spec.chain_id(), genesis_hash(spec))
-        };
-        Store::open_reporting(self.path.join("store"), options, report)
+        Store::open_reporting(self.path.join(STORE), store_options(spec, settings), report)
     }
 
     /// The key that signs the steps of the chain with this id: the one in the file given, or the folder's own, which is made at
@@ -135,6 +128,45 @@ impl DataDir {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// What a follower has of a data directory. Nothing is written but the store's file of locks, and no lock is taken.
+pub(crate) struct Followed {
+    pub spec: ChainSpec,
+    pub store: Store,
+    pub journal: PathBuf,
+}
+
+impl Followed {
+    /// Opens what the sequencer has made. Its chain must be the one of the genesis given, if one is.
+    pub fn open(path: &Path, given: Option<&Genesis>, settings: &StoreSettings) -> Result<Self, NodeError> {
+        let stored =
+            stored_genesis(path)?.ok_or_else(|| NodeError::NoGenesis { datadir: path.to_owned() })?;
+        if let Some(given) = given
+            && !same(&stored, given)?
+        {
+            return Err(NodeError::OtherGenesis { datadir: path.to_owned() });
+        }
+        let spec = ChainSpec::new(stored)?;
+        let options = Options { read_only: true, ..store_options(&spec, settings) };
+        let store = Store::open(path.join(STORE), options)?;
+        Ok(Self { spec, store, journal: journal(path) })
+    }
+}
+
+fn journal(path: &Path) -> PathBuf {
+    path.join("journal")
+}
+
+fn store_options(spec: &ChainSpec, settings: &StoreSettings) -> Options {
+    Options {
+        map_size: settings.map_size,
+        // A step is made again on the state before its block.
+        proof_window: settings.proofs.saturating_add(1),
+        step_window: STEP_WINDOW,
+        at: settings.at,
+        ..Options::new(spec.chain_id(), genesis_hash(spec))
     }
 }
 

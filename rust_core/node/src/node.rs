@@ -1,6 +1,6 @@
 //! A node: data directory, pool, newest view, and the thread that writes.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_journal::Disk;
@@ -12,9 +12,14 @@ use foreseal_types::{ChainSpec, Transaction};
 use parking_lot::Mutex;
 
 use crate::{
-    Changes, Clock, ControlError, Feed, NodeError, Now, Phase, Producer, Randomness, Sequencer, Settings,
-    Status, StepSigner, StoreFailed, SubmitError, View, Watcher, control::Control, datadir::DataDir,
-    shared::Shared, writer::Writer,
+    CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError, Now, Phase, Producer,
+    Randomness, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, SubmitError, View, Watcher,
+    control::Control,
+    datadir::{DataDir, Followed},
+    feed_server::FeedServer,
+    follower::{Following, Ground},
+    shared::Shared,
+    writer::Writer,
 };
 
 /// What a node takes from the world around it.
@@ -31,20 +36,61 @@ pub struct Node {
     spec: Arc<ChainSpec>,
     settings: Settings,
     shared: Arc<Shared>,
+    store: Store,
+    part: Part,
+}
+
+/// What the process does.
+enum Part {
+    Writer(Writing),
+    Follower(Arc<Following>),
+}
+
+/// What the process has that writes the chain.
+struct Writing {
     datadir: Arc<DataDir>,
     control: Arc<Control>,
-    store: Store,
     signer: Option<Arc<StepSigner>>,
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    server: Arc<Mutex<Option<FeedServer>>>,
 }
 
 impl Node {
     /// Checks the settings, locks the data directory, reads the genesis, opens the store, and reads or makes the key that
-    /// signs steps, if any are to be made. Starts nothing.
-    pub fn open(settings: Settings, mut surroundings: Surroundings) -> Result<Self, NodeError> {
+    /// signs steps, if any are to be made. Starts nothing. A follower locks nothing and makes nothing.
+    pub fn open(settings: Settings, surroundings: Surroundings) -> Result<Self, NodeError> {
         settings.production.check()?;
         settings.store.check()?;
+        match &settings.role {
+            Role::Sequencer { .. } => Self::open_writer(settings, surroundings),
+            Role::Follower { feed, name } => {
+                let (feed, name) = (feed.clone(), name.clone());
+                Self::open_follower(settings, surroundings, feed, name)
+            }
+        }
+    }
+
+    fn open_follower(
+        settings: Settings,
+        surroundings: Surroundings,
+        feed: PathBuf,
+        name: String,
+    ) -> Result<Self, NodeError> {
+        let Followed { spec, store, journal } =
+            Followed::open(&settings.datadir, settings.genesis.as_ref(), &settings.store)?;
+        // What its helpers write, the sequencer alone can write.
+        let settings = Settings { development: None, ..settings };
+        let pool = Arc::new(Pool::new(settings.pool.clone()));
+        let shared = Arc::new(Shared::new(pool, surroundings.clock));
+        let (spec, window) = (Arc::new(spec), settings.store.recent);
+        let ground =
+            Ground { spec: spec.clone(), store: store.clone(), journal, disk: surroundings.disk, window };
+        let part = Part::Follower(Arc::new(Following::new(ground, feed, name, shared.clone())));
+        Ok(Self { spec, settings, shared, store, part })
+    }
+
+    fn open_writer(settings: Settings, mut surroundings: Surroundings) -> Result<Self, NodeError> {
         let datadir = DataDir::lock(&settings.datadir)?;
         let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
         let store = datadir.open_store(&spec, &settings.store)?;
@@ -56,23 +102,31 @@ impl Node {
         };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));
-        Ok(Self {
-            spec,
-            settings,
-            shared,
+        let part = Part::Writer(Writing {
             datadir: Arc::new(datadir),
             control: Arc::default(),
-            store,
             signer: signer.map(Arc::new),
             surroundings: Mutex::new(Some(surroundings)),
             thread: Mutex::new(None),
-        })
+            server: Arc::default(),
+        });
+        Ok(Self { spec, settings, shared, store, part })
     }
 
-    /// Starts the writing thread: it replays the journal, then produces or only serves. Returns at once.
+    /// Starts the writing thread: it replays the journal, then produces or only serves. That of a follower follows.
+    /// Returns at once.
     pub fn start(&self) {
-        let Some(surroundings) = self.surroundings.lock().take() else { return };
-        let writer = self.writer();
+        let writing = match &self.part {
+            Part::Writer(writing) => writing,
+            Part::Follower(following) => {
+                if let Err(error) = following.start() {
+                    self.shared.set_phase(Phase::Failed(error.to_string()));
+                }
+                return;
+            }
+        };
+        let Some(surroundings) = writing.surroundings.lock().take() else { return };
+        let writer = self.writer(writing);
         let shared = self.shared.clone();
         let run = move || {
             let ended = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(surroundings)));
@@ -88,16 +142,20 @@ impl Node {
         };
         let thread = std::thread::Builder::new().name("foreseal-writer".to_owned()).spawn(run);
         match thread {
-            Ok(handle) => *self.thread.lock() = Some(handle),
+            Ok(handle) => *writing.thread.lock() = Some(handle),
             Err(error) => self.shared.set_phase(Phase::Failed(error.to_string())),
         }
     }
 
     /// Replays the journal on the caller's thread and returns the producer for the caller to tick; `None` for a node
-    /// that only serves. For those who own the clock.
+    /// that only serves. For those who own the clock. A follower has its thread all the same.
     pub fn start_stepped(&self) -> Result<Option<Producer>, NodeError> {
-        match self.surroundings.lock().take() {
-            Some(surroundings) => self.writer().begin(surroundings),
+        let writing = match &self.part {
+            Part::Writer(writing) => writing,
+            Part::Follower(following) => return following.start().map(|()| None),
+        };
+        match writing.surroundings.lock().take() {
+            Some(surroundings) => self.writer(writing).begin(surroundings),
             None => Ok(None),
         }
     }
@@ -111,12 +169,18 @@ impl Node {
 
     /// Lets a store without a thread write some of what it was given; whether there was something.
     pub fn write_store(&self) -> bool {
-        self.control.write_store()
+        match &self.part {
+            Part::Writer(writing) => writing.control.write_store(),
+            Part::Follower(_) => false,
+        }
     }
 
     /// Waits until the store has every block that is sealed by now.
     pub fn drain(&self) -> Result<(), StoreFailed> {
-        self.control.drain()
+        match &self.part {
+            Part::Writer(writing) => writing.control.drain(),
+            Part::Follower(_) => Ok(()),
+        }
     }
 
     /// The store that it keeps.
@@ -126,29 +190,65 @@ impl Node {
 
     /// Saves the pool for the next start, as a clean stop of a started node does by itself.
     pub fn save(&self) -> Result<(), NodeError> {
-        self.writer().finish()
+        match &self.part {
+            Part::Writer(writing) => self.writer(writing).finish(),
+            Part::Follower(_) => Ok(()),
+        }
     }
 
-    /// Ends production, saves the pool and closes the journal. Blocks until that is done; a second call does nothing.
+    /// Ends production, saves the pool and closes the journal; followers are told. Blocks until that is done; a second call
+    /// does nothing.
     pub fn stop(&self) {
+        let writing = match &self.part {
+            Part::Writer(writing) => writing,
+            Part::Follower(following) => return following.stop(),
+        };
         self.shared.stop();
-        if let Some(thread) = self.thread.lock().take() {
+        if let Some(server) = writing.server.lock().take() {
+            // Before the pool is saved: what followers send from now on would be lost.
+            server.stop();
+        }
+        if let Some(thread) = writing.thread.lock().take() {
             // The thread catches its own panics, so joining cannot fail.
             let _ = thread.join();
         }
-        self.control.close();
+        writing.control.close();
     }
 
-    fn writer(&self) -> Writer {
+    fn writer(&self, writing: &Writing) -> Writer {
         Writer {
             spec: self.spec.clone(),
             settings: self.settings.clone(),
             shared: self.shared.clone(),
-            datadir: self.datadir.clone(),
-            control: self.control.clone(),
+            datadir: writing.datadir.clone(),
+            control: writing.control.clone(),
             store: self.store.clone(),
-            signer: self.signer.clone(),
+            signer: writing.signer.clone(),
+            server: writing.server.clone(),
         }
+    }
+
+    /// The followers that are connected; none where none are served.
+    pub fn followers(&self) -> Vec<FollowerStatus> {
+        match &self.part {
+            Part::Writer(writing) => {
+                writing.server.lock().as_ref().map(FeedServer::followers).unwrap_or_default()
+            }
+            Part::Follower(_) => Vec::new(),
+        }
+    }
+
+    /// Sends the metrics of this follower to the sequencer, where [`Self::followers`] has them. On the sequencer nothing
+    /// happens.
+    pub fn report(&self, metrics: Vec<u8>) {
+        if let Part::Follower(following) = &self.part {
+            following.report(metrics);
+        }
+    }
+
+    /// Whether it follows a sequencer in another process.
+    pub fn is_follower(&self) -> bool {
+        matches!(self.part, Part::Follower(_))
     }
 
     /// Does `act` as the writer, on this thread, while nobody else writes. What it answers is durable and shown by then.
@@ -159,7 +259,10 @@ impl Node {
         &self,
         act: impl FnOnce(&mut Sequencer) -> Result<T, ControlError>,
     ) -> Result<T, ControlError> {
-        self.control.run(&self.shared, act)
+        match &self.part {
+            Part::Writer(writing) => writing.control.run(&self.shared, act),
+            Part::Follower(_) => Err(ControlError::Follower),
+        }
     }
 
     /// The newest view; `None` until the journal is replayed.
@@ -250,19 +353,37 @@ impl Node {
 
     /// The node at this moment.
     pub fn status(&self) -> Status {
+        let writing = match &self.part {
+            Part::Writer(writing) => writing,
+            Part::Follower(following) => return following.status(),
+        };
         Status {
             phase: self.shared.phase(),
             age: self.shared.age(),
             pool_start: self.shared.pool_start(),
             produces: self.settings.produce,
-            signer: self.signer.as_ref().map(|signer| signer.address()),
+            signer: writing.signer.as_ref().map(|signer| signer.address()),
             store: self.shared.store_status(),
+            shown: self.view().is_some(),
+            following: None,
+        }
+    }
+
+    /// How far it is behind its sequencer; `None` for a process that is up to date or has none.
+    pub fn catching_up(&self) -> Option<CatchingUp> {
+        match &self.part {
+            Part::Writer(_) => None,
+            Part::Follower(following) => following.catching_up(),
         }
     }
 
     /// Age of the last tick beyond which the node is not healthy: five steps or five seconds, whichever is longer.
     pub fn tick_limit(&self) -> Duration {
-        (self.settings.production.step * 5).max(Duration::from_secs(5))
+        let step = match &self.part {
+            Part::Writer(_) => None,
+            Part::Follower(following) => following.step(),
+        };
+        (step.unwrap_or(self.settings.production.step) * 5).max(Duration::from_secs(5))
     }
 
     /// What its clock says.

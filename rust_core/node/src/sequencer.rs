@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 use alloy_primitives::B256;
 use foreseal_builder::{BuildError, Opening};
 use foreseal_evm::Rejected;
-use foreseal_journal::{Journal, JournalError, Record};
+use foreseal_journal::{Journal, JournalError, Record, Whole};
 use foreseal_pool::{DropReason, PoolSnapshot};
 use foreseal_state::StateError;
 use foreseal_types::mutant;
@@ -71,6 +71,8 @@ pub struct Sequencer {
     pub(crate) snapshots: Snapshots,
     /// Why nothing more can be written.
     pub(crate) halted: Option<String>,
+    /// Appends that no view shows yet: followers get them with the view.
+    unshown: Vec<Whole>,
 }
 
 impl Sequencer {
@@ -85,11 +87,24 @@ impl Sequencer {
         let mining = Mining::Interval { seconds: settings.production.block_time };
         let snapshots = Snapshots::default();
         let (slot, fixed, halted) = (None, None, None);
-        let mut sequencer =
-            Self { chain, journal, link, slot, shared, settings, mining, fixed, makes, snapshots, halted };
+        let mut sequencer = Self {
+            chain,
+            journal,
+            link,
+            slot,
+            shared,
+            settings,
+            mining,
+            fixed,
+            makes,
+            snapshots,
+            halted,
+            unshown: Vec::new(),
+        };
         let begun = if sequencer.settings.produce { sequencer.begin() } else { Ok(()) };
         // Where production cannot begin, reads of what is durable go on.
-        sequencer.publish(sequencer.view()?);
+        let view = sequencer.view()?;
+        sequencer.publish(view);
         begun.map(|()| sequencer)
     }
 
@@ -218,7 +233,7 @@ impl Sequencer {
             }
             None => Ok(()),
         };
-        self.shared.publish(view);
+        self.show(view);
         self.tell_fees();
         self.trim();
         Ok(returned?)
@@ -229,17 +244,28 @@ impl Sequencer {
         self.append(&draft.records)?;
         self.adopt(draft.chain)?;
         self.shared.pool.reset(pool);
-        self.publish(self.view()?);
+        let view = self.view()?;
+        self.publish(view);
         self.tell_fees();
         self.trim();
         Ok(())
     }
 
     pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), ProductionError> {
-        if !records.is_empty() {
-            self.shared.reached(Point::BeforeAppend);
-            self.journal.append(records)?;
-            self.shared.reached(Point::Appended);
+        if records.is_empty() {
+            return Ok(());
+        }
+        if mutant!("feed-before-append")
+            && let Some(frames) = self.shared.frames()
+        {
+            let sequence = self.journal.next_sequence();
+            frames.append(Whole::of(sequence, B256::ZERO, records));
+        }
+        self.shared.reached(Point::BeforeAppend);
+        self.journal.append(records)?;
+        self.shared.reached(Point::Appended);
+        if self.shared.frames().is_some() {
+            self.unshown.extend(self.journal.newest());
         }
         Ok(())
     }
@@ -299,13 +325,15 @@ impl Sequencer {
         }
         if mutant!("publish-before-append") {
             self.chain.stepped(block.clone(), recorded.clone());
-            self.publish(self.view()?);
+            let view = self.view()?;
+            self.publish(view);
         }
         self.append(&[Record::Step(step.clone())])?;
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         if !mutant!("publish-before-append") {
             self.chain.stepped(block, recorded);
-            self.publish(self.view()?);
+            let view = self.view()?;
+            self.publish(view);
         }
         self.shared.pool.on_step(&step.transactions, &step.diff);
         Ok(true)
@@ -337,30 +365,23 @@ impl Sequencer {
         self.shared.pool.discard(hash, drop_as);
     }
 
-    fn publish(&self, view: View) {
-        self.shared.publish(Arc::new(view));
+    fn publish(&mut self, view: View) {
+        self.show(Arc::new(view));
+    }
+
+    /// Shows a view to readers here, and what it adds to those elsewhere.
+    fn show(&mut self, view: Arc<View>) {
+        self.shared.publish(view);
+        if let Some(frames) = self.shared.frames() {
+            self.unshown.drain(..).for_each(|append| frames.append(append));
+        }
     }
 
     /// The chain as readers may see it: the block being built, or on a node that only serves what it could be.
     pub(crate) fn view(&self) -> Result<View, BuildError> {
         match self.chain.view() {
             Some(view) => Ok(view),
-            None => self.chain.idle_view(&self.idle_opening()),
-        }
-    }
-
-    /// What the block after the newest sealed one would be, for a node that does not produce.
-    fn idle_opening(&self) -> Opening {
-        let latest = &self.chain.latest().block.header;
-        let production = &self.settings.production;
-        Opening {
-            merged: self.chain.merged(),
-            timestamp: latest.timestamp.saturating_add(production.block_time),
-            mix_hash: B256::ZERO,
-            beneficiary: production.beneficiary,
-            gas_limit: production.gas_limit.unwrap_or(latest.gas_limit),
-            extra_data: production.extra_data.clone(),
-            base_fee: None,
+            None => self.chain.idle_view(&self.settings.production.idle_opening(&self.chain)),
         }
     }
 

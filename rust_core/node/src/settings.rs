@@ -3,9 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use alloy_genesis::Genesis;
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{Address, B256, Bytes};
+use foreseal_builder::Opening;
 
-use crate::{FinalityDepth, Recent, STEP_WINDOW};
+use crate::{Chain, FinalityDepth, Recent, STEP_WINDOW};
 
 /// Longest extra data of a header, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
@@ -53,6 +54,20 @@ pub enum SettingsError {
 }
 
 impl Production {
+    /// What the block after the newest sealed one of `chain` would be, where none is being built.
+    pub(crate) fn idle_opening(&self, chain: &Chain) -> Opening {
+        let latest = &chain.latest().block.header;
+        Opening {
+            merged: chain.merged(),
+            timestamp: latest.timestamp.saturating_add(self.block_time),
+            mix_hash: B256::ZERO,
+            beneficiary: self.beneficiary,
+            gas_limit: self.gas_limit.unwrap_or(latest.gas_limit),
+            extra_data: self.extra_data.clone(),
+            base_fee: None,
+        }
+    }
+
     /// Checks the settings against each other.
     pub fn check(&self) -> Result<(), SettingsError> {
         if self.block_time == 0 {
@@ -120,6 +135,22 @@ impl StoreSettings {
     }
 }
 
+/// What a process does with the chain of its data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Writes it. Followers are served on this Unix socket, if one is named.
+    Sequencer { feed: Option<PathBuf> },
+    /// Follows the process that serves this socket and writes nothing. Its name is for metrics.
+    Follower { feed: PathBuf, name: String },
+}
+
+impl Default for Role {
+    /// A process by itself.
+    fn default() -> Self {
+        Self::Sequencer { feed: None }
+    }
+}
+
 /// Settings of a node.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -139,6 +170,7 @@ pub struct Settings {
     pub store: StoreSettings,
     /// Whether helpers of tests may change the chain at will. Never where anybody's money is.
     pub development: Option<Development>,
+    pub role: Role,
 }
 
 impl Settings {
@@ -155,6 +187,7 @@ impl Settings {
             segment_bytes: foreseal_journal::Options::SEGMENT_BYTES,
             store: StoreSettings::default(),
             development: None,
+            role: Role::default(),
         }
     }
 }

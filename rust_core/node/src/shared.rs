@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
     time::Duration,
 };
@@ -12,7 +12,9 @@ use foreseal_pool::Pool;
 use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
-use crate::{Changes, Clock, Feed, Point, StoreStatus, View, Watcher, store_link::StoreGauge};
+use crate::{
+    Changes, Clock, Feed, Point, StoreStatus, View, Watcher, feed_server::FrameLog, store_link::StoreGauge,
+};
 
 /// Where a starting node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,10 @@ pub enum Phase {
     Producing,
     /// Answering without producing.
     Serving,
+    /// Showing what the sequencer publishes.
+    Following,
+    /// The sequencer is not reachable, for this reason; reads go on.
+    Disconnected(String),
     /// Production ended because of this; reads go on.
     Failed(String),
     /// Stopped in good order.
@@ -44,8 +50,12 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) pool: Arc<Pool>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Monotonic time of the last tick, in microseconds.
-    ticked: AtomicU64,
+    /// Monotonic time of the last tick, in microseconds; before zero if it was before this clock began.
+    ticked: AtomicI64,
+    /// Of the last word of the sequencer.
+    heard: AtomicI64,
+    /// The frames for followers, where there can be some.
+    frames: OnceLock<Arc<FrameLog>>,
     gauge: OnceLock<StoreGauge>,
     watcher: OnceLock<Arc<dyn Watcher>>,
     phase: Mutex<(Phase, PoolStart)>,
@@ -58,12 +68,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>) -> Self {
-        let ticked = AtomicU64::new(micros(clock.now().monotonic));
+        let now = micros(clock.now().monotonic);
         Self {
             feed: Feed::default(),
             pool,
             clock,
-            ticked,
+            ticked: AtomicI64::new(now),
+            heard: AtomicI64::new(now),
+            frames: OnceLock::new(),
             gauge: OnceLock::new(),
             watcher: OnceLock::new(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
@@ -97,6 +109,42 @@ impl Shared {
     pub(crate) fn tick(&self, at: Duration) {
         self.ticked.store(micros(at), Ordering::Release);
         self.feed.tick();
+        if let Some(frames) = self.frames() {
+            frames.tick();
+        }
+    }
+
+    /// The sequencer says that its last tick was so long ago, and whether it is one that was not told before.
+    pub(crate) fn hear_tick(&self, age: Duration, ticked: bool) {
+        let now = micros(self.clock.now().monotonic);
+        self.ticked.store(now.saturating_sub(micros(age)), Ordering::Release);
+        if ticked {
+            self.feed.tick();
+        }
+    }
+
+    /// The sequencer said something.
+    pub(crate) fn heard(&self) {
+        self.heard.store(micros(self.clock.now().monotonic), Ordering::Release);
+    }
+
+    /// Time since the sequencer said anything.
+    pub(crate) fn unheard(&self) -> Duration {
+        self.since(&self.heard)
+    }
+
+    fn since(&self, then: &AtomicI64) -> Duration {
+        let now = micros(self.clock.now().monotonic);
+        Duration::from_micros(now.saturating_sub(then.load(Ordering::Acquire)).try_into().unwrap_or(0))
+    }
+
+    /// The frames for followers, where there can be some.
+    pub(crate) fn frames(&self) -> Option<&Arc<FrameLog>> {
+        self.frames.get()
+    }
+
+    pub(crate) fn set_frames(&self, frames: Arc<FrameLog>) {
+        self.frames.get_or_init(|| frames);
     }
 
     /// Time since the last tick.
@@ -104,8 +152,7 @@ impl Shared {
         if mutant!("always-fresh") {
             return Duration::ZERO;
         }
-        let ticked = Duration::from_micros(self.ticked.load(Ordering::Acquire));
-        self.clock.now().monotonic.saturating_sub(ticked)
+        self.since(&self.ticked)
     }
 
     /// Lets `watcher` know of the points that are reached from now on.
@@ -140,7 +187,7 @@ impl Shared {
     pub(crate) fn failure(&self) -> Option<String> {
         match &self.phase.lock().0 {
             Phase::Failed(reason) => Some(reason.clone()),
-            Phase::Replaying { .. } | Phase::Producing | Phase::Serving | Phase::Stopped => None,
+            _ => None,
         }
     }
 
@@ -149,6 +196,9 @@ impl Shared {
         self.phase.lock().0 = phase;
         if failed {
             self.changes.notify();
+        }
+        if let Some(frames) = self.frames() {
+            frames.wake();
         }
     }
 
@@ -180,6 +230,6 @@ impl Shared {
     }
 }
 
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }

@@ -76,7 +76,7 @@ pub(crate) fn start(
     let note = note(&store)?;
     let mut link = StoreLink::start(store.clone(), &settings.store, &note, watcher)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
-    chain.remember(Older::new(journal.past(), (from.sequence, from.records)));
+    chain.remember(Older::new(journal.past(), (from.sequence, from.records)), 0);
     let mut followed = link.follow(&mut chain, 0);
     let mut records = 0;
     for append in journal.replay_from(from.sequence)? {
@@ -221,7 +221,7 @@ fn sealed_chain(store: &Store, journal: &Journal) -> Result<Option<Vec<Sealed>>,
 }
 
 /// Number and hash of the block that is the newest sealed one after this record, where it says so.
-fn sealed_by(record: &Record) -> Option<(u64, B256)> {
+pub(crate) fn sealed_by(record: &Record) -> Option<(u64, B256)> {
     match record {
         Record::Seal { number, hash } | Record::Unwind { number, hash } => Some((*number, *hash)),
         Record::Import { block } => {

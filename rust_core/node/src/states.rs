@@ -26,7 +26,7 @@ impl States {
             // Before the unwinds are looked at: all that led to this generation are known by then. Overtaken once more, it
             // is gone too, and there is another unwind to look at.
             let newest = self.newest()?;
-            let common = newest.store().common_since(self.reader.generation());
+            let common = newest.store().common_since(self.reader.generation())?;
             if common.is_none_or(|common| at > common) {
                 return answer;
             }

@@ -19,6 +19,31 @@ pub struct Status {
     pub signer: Option<Address>,
     /// `None` while the node starts.
     pub store: Option<StoreStatus>,
+    /// Whether there is a view.
+    pub shown: bool,
+    /// `None` on the process that writes the chain.
+    pub following: Option<FollowingStatus>,
+}
+
+/// What a follower says of its sequencer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowingStatus {
+    /// Appends that the sequencer has told of and that are not applied yet.
+    pub lag: u64,
+    /// Where the sequencer was when it last said so.
+    pub sequencer: Option<Phase>,
+    /// Time since anything was heard of it.
+    pub unheard: Duration,
+}
+
+/// How far a follower is that was not up to date when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CatchingUp {
+    /// Number of the newest sealed block when it began.
+    pub start: u64,
+    pub current: u64,
+    /// Of the newest block that the sequencer has told of.
+    pub highest: u64,
 }
 
 /// The store at this moment.
@@ -72,14 +97,38 @@ impl Status {
             Phase::Producing if self.age > limit => {
                 Err(format!("last tick {} ms ago, limit {} ms", self.age.as_millis(), limit.as_millis()))
             }
+            Phase::Following | Phase::Disconnected(_) => self.followed(limit),
             Phase::Producing | Phase::Serving | Phase::Replaying { .. } => Ok(()),
         }
+    }
+
+    /// As [`Self::healthy`], of a follower: what it shows is as good as what it hears.
+    fn followed(&self, limit: Duration) -> Result<(), String> {
+        let Some(following) = &self.following else { return Ok(()) };
+        if let Some(Phase::Failed(reason)) = &following.sequencer {
+            return Err(format!("production stopped: {reason}"));
+        }
+        let lost = match &self.phase {
+            Phase::Disconnected(reason) => format!("; the sequencer is not reachable: {reason}"),
+            _ => String::new(),
+        };
+        let (late, what) = match self.produces {
+            true => (self.age, "last tick"),
+            false => (following.unheard, "last word of the sequencer"),
+        };
+        if late <= limit {
+            return Ok(());
+        }
+        Err(format!("{what} {} ms ago, limit {} ms{lost}", late.as_millis(), limit.as_millis()))
     }
 
     /// As [`Self::healthy`], and the journal is replayed.
     pub fn ready(&self, limit: Duration) -> Result<(), String> {
         if let Phase::Replaying { records } = self.phase {
             return Err(format!("replaying the journal: {records} records so far"));
+        }
+        if let (Phase::Disconnected(reason), false) = (&self.phase, self.shown) {
+            return Err(format!("the sequencer is not reachable: {reason}"));
         }
         self.healthy(limit)
     }

@@ -53,7 +53,7 @@ impl Confirmed {
         self.0.load(Ordering::Acquire).checked_sub(1)
     }
 
-    fn set(&self, number: Option<u64>) {
+    pub fn set(&self, number: Option<u64>) {
         self.0.store(number.map_or(0, |number| number.saturating_add(1)), Ordering::Release);
     }
 }

@@ -39,9 +39,10 @@ pub struct UndoneBlock {
 }
 
 impl Undone {
-    /// Looks for others there from now on.
-    pub(crate) fn set_older(&mut self, older: Older) {
+    /// Looks for others there from now on, and counts from `count` on.
+    pub(crate) fn set_older(&mut self, older: Older, count: u64) {
         self.older = Some(Arc::new(older));
+        self.count = count;
     }
 
     pub(crate) fn push(&mut self, gone: &Executed) {

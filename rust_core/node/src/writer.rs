@@ -1,19 +1,22 @@
 //! The thread that writes: replay, then produce or only serve, then save the pool.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
+use foreseal_journal::{Identity, Past};
 use foreseal_store::Store;
 use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{
-    NodeError, Phase, PoolStart, Producer, Settings, StepSigner,
+    NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
+    feed_server::{FeedServer, FrameLog, Peers, Source},
     node::Surroundings,
     sequencer::{Makes, Sequencer},
     shared::Shared,
     start::start,
+    wire::Welcome,
 };
 
 /// What the writing thread works with.
@@ -26,6 +29,8 @@ pub(crate) struct Writer {
     pub(crate) store: Store,
     /// Signs the steps that are made.
     pub(crate) signer: Option<Arc<StepSigner>>,
+    /// Serves followers, once there is something to follow.
+    pub(crate) server: Arc<Mutex<Option<FeedServer>>>,
 }
 
 impl Writer {
@@ -44,6 +49,10 @@ impl Writer {
         let files = (self.store.clone(), surroundings.disk, self.shared.watcher().cloned());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
+        let past = started.journal.past();
+        if self.feed().is_some() {
+            self.shared.set_frames(Arc::new(FrameLog::new(started.journal.next_sequence())));
+        }
         let makes = Makes { random: surroundings.randomness, signer: self.signer.clone() };
         let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), makes)?;
         let sequencer = Arc::new(Mutex::new(sequencer));
@@ -51,7 +60,33 @@ impl Writer {
         let produces = self.settings.produce;
         self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
         self.control.open(sequencer.clone());
+        self.serve_followers(past)?;
         Ok(produces.then(|| Producer::new(sequencer)))
+    }
+
+    fn feed(&self) -> Option<&Path> {
+        match &self.settings.role {
+            Role::Sequencer { feed } => feed.as_deref(),
+            Role::Follower { .. } => None,
+        }
+    }
+
+    /// Serves followers, if that is wanted. `past` is the journal.
+    fn serve_followers(&self, past: Past) -> Result<(), NodeError> {
+        let (Some(path), Some(log)) = (self.feed(), self.shared.frames()) else { return Ok(()) };
+        let Settings { produce, ref production, finality, .. } = self.settings;
+        let source = Source {
+            identity: Identity { chain_id: self.spec.chain_id(), genesis: self.store.options().genesis },
+            past,
+            log: log.clone(),
+            shared: self.shared.clone(),
+            welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
+            signer: self.signer.as_ref().map(|signer| signer.address()),
+            peers: Peers::default(),
+            listeners: Mutex::default(),
+        };
+        *self.server.lock() = Some(FeedServer::start(path, source)?);
+        Ok(())
     }
 
     /// Saves the pool and lets the store catch up, for the next start.

@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod eviction;
 mod fees;
+mod forwarded;
 mod locked;
 mod order;
 mod pool;

@@ -24,6 +24,21 @@ impl Pool {
         with(PoolEvent(Happening::Whole(Box::new(contents.whole()))))
     }
 
+    /// Takes in what a whole pool has and this one has not; nothing leaves. For a replica that was away: what returned to
+    /// the pool meanwhile is here before the view is shown that no longer has it, and [`Self::apply`] does the rest
+    /// afterwards.
+    pub fn join(&self, event: &PoolEvent) {
+        let Happening::Whole(whole) = &event.0 else { return };
+        let accounts = whole.accounts();
+        let mut transactions: Vec<_> = whole.transactions.iter().collect();
+        transactions.sort_unstable_by_key(|transaction| transaction.arrival());
+        let mut contents = self.lock();
+        for transaction in transactions {
+            let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
+            contents.take_in(transaction.clone(), &account);
+        }
+    }
+
     /// Does what another pool did. This one has the same settings and nothing of its own.
     ///
     /// The numbers of arrivals are this pool's. With a whole pool, those arrive that were not here before.
@@ -53,6 +68,12 @@ impl Pool {
     }
 }
 
+impl Whole {
+    fn accounts(&self) -> AddressMap<Account> {
+        self.senders.iter().map(|sender| (sender.address, sender.account())).collect()
+    }
+}
+
 impl Contents {
     pub(crate) fn whole(&self) -> Whole {
         let sender = |(address, queue): (&Address, &SenderQueue)| {
@@ -72,8 +93,7 @@ impl Contents {
     fn from_whole(config: &PoolConfig, whole: Whole) -> Self {
         let mut contents = Self::new(config.clone());
         contents.set_fees(whole.base_fee, whole.blob_base_fee);
-        let accounts: AddressMap<Account> =
-            whole.senders.iter().map(|sender| (sender.address, sender.account())).collect();
+        let accounts = whole.accounts();
         for transaction in whole.transactions {
             let account = accounts.get(&transaction.sender()).copied().unwrap_or_default();
             contents.take_in(transaction, &account);

@@ -110,6 +110,7 @@ fn settings_kind(error: &SettingsError) -> &'static str {
         | SettingsError::Accounts(_)
         | SettingsError::BlockTime(_)
         | SettingsError::NoThreads
+        | SettingsError::FeedAndFollow
         | SettingsError::Fork(_)
         | SettingsError::LogLevel(_) => "settings",
         SettingsError::GenesisFile { .. } | SettingsError::Genesis { .. } => "genesis",

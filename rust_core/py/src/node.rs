@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{Node, Surroundings, SystemClock, View};
+use foreseal_node::{FollowerStatus, Node, Surroundings, SystemClock, View};
 use foreseal_rpc::{Api, Cost, Error, Reply, RpcError, Subscriptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -18,6 +18,9 @@ use crate::settings::{PyLimits, PySettings};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
 use crate::workers::Workers;
+
+/// A follower's name, lag, ms since it connected, and metrics.
+type Report<'py> = (String, u64, u64, Bound<'py, PyBytes>);
 
 /// What answers calls, shared by the node, the doors for tiers and administrators, and the views taken from them.
 struct Core {
@@ -69,8 +72,9 @@ fn answer(py: Python<'_>, result: Result<Option<Vec<u8>>, RpcError>) -> PyResult
 ///
 /// `settings` is a JSON object: `datadir`, `chain` ({"kind": "stored"}, {"kind": "file", "path"} or {"kind":
 /// "dev", "chain_id", "mnemonic", "accounts", "balance" in wei, "gas_limit"}), `block_time` and `step` in ms,
-/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `development`, `limits`, `threads`, `queue`, `log`. The data directory
-/// is locked at once; nothing else happens before `start`.
+/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `development`, `limits`, `threads`, `queue`, `log`, and `feed`
+/// (a path: followers are served on this Unix socket) or `follow` (the path of such a socket: this process follows) with `name`. The
+/// data directory is locked at once, but for a follower, which writes nothing; nothing else happens before `start`.
 ///
 /// Raises NodeError: kind "in-use" if another process holds the data directory, "settings" or "genesis" if those
 /// cannot be used.
@@ -187,6 +191,22 @@ impl PyNode {
         let view = self.core.api.node().view();
         let json = self.core.api.call(view.as_ref(), "foreseal_status", b"[]").map_err(rpc_error)?;
         Ok(PyBytes::new(py, &json))
+    }
+
+    /// Sends the metrics of a follower to its sequencer, in place of those that are not sent yet.
+    fn report(&self, metrics: Input<'_>) {
+        self.core.api.node().report(metrics.to_vec());
+    }
+
+    /// The followers that are connected: name, appends behind, ms since it connected, and the metrics it sent last (empty
+    /// before the first).
+    fn reports<'py>(&self, py: Python<'py>) -> Vec<Report<'py>> {
+        let report = |follower: FollowerStatus| {
+            let FollowerStatus { name, lag, connected, report } = follower;
+            let connected = u64::try_from(connected.as_millis()).unwrap_or(u64::MAX);
+            (name, lag, connected, PyBytes::new(py, &report))
+        };
+        self.core.api.node().followers().into_iter().map(report).collect()
     }
 
     /// Ends production, saves the pool and closes the journal. Calls that wait for a core thread or a step are refused

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_node::{
-    Clock, Development, FinalityDepth, Production, Recent, Settings, StoreSettings, SystemClock,
+    Clock, Development, FinalityDepth, Production, Recent, Role, Settings, StoreSettings, SystemClock,
 };
 use foreseal_rpc::{Key, Limits};
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
@@ -29,6 +29,8 @@ pub enum SettingsError {
     NoThreads,
     #[error("block time must be a whole number of seconds, not {0}ms")]
     BlockTime(u64),
+    #[error("settings: a process serves followers (feed) or follows (follow), not both")]
+    FeedAndFollow,
     #[error("no fork is called {0}: write it as the vectors do, such as Cancun")]
     Fork(String),
     #[error("log level must be one of off, error, warn, info, debug, trace, not {0}")]
@@ -70,6 +72,13 @@ pub struct PySettings {
     /// Most calls that wait for a core thread.
     #[serde(default = "queue")]
     pub queue: usize,
+    /// Unix socket on which followers are served.
+    feed: Option<PathBuf>,
+    /// Unix socket of the sequencer that this process follows.
+    follow: Option<PathBuf>,
+    /// Name of a follower, for metrics.
+    #[serde(default)]
+    name: String,
     /// Log level; the environment variable FORESEAL_LOG has precedence.
     pub log: Option<String>,
 }
@@ -154,6 +163,9 @@ impl PySettings {
         if settings.threads == 0 {
             return Err(SettingsError::NoThreads);
         }
+        if settings.feed.is_some() && settings.follow.is_some() {
+            return Err(SettingsError::FeedAndFollow);
+        }
         Ok(settings)
     }
 
@@ -182,8 +194,16 @@ impl PySettings {
             store: self.store(),
             development: self.development.then(Development::default),
             finality: self.finality(),
+            role: self.role(),
             ..Settings::new(self.datadir.clone())
         })
+    }
+
+    fn role(&self) -> Role {
+        match &self.follow {
+            Some(feed) => Role::Follower { feed: feed.clone(), name: self.name.clone() },
+            None => Role::Sequencer { feed: self.feed.clone() },
+        }
     }
 
     fn store(&self) -> StoreSettings {

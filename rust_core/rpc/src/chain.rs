@@ -3,7 +3,7 @@
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
 use alloy_primitives::Bytes;
-use foreseal_node::{Head, Phase, PoolStart, StoreStatus};
+use foreseal_node::{CatchingUp, Head, Phase, PoolStart, Status, StoreStatus};
 use foreseal_types::keccak;
 use serde_json::Value;
 
@@ -33,9 +33,19 @@ fn block_number(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Er
     Ok(quantity(context.view()?.latest().number()))
 }
 
-/// A process that writes the chain has nothing to catch up with.
-fn syncing(_: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    Ok(b"false".to_vec())
+/// A process that writes the chain has nothing to catch up with; a follower that is behind says from where it came, where it
+/// is and where the sequencer was last heard to be.
+fn syncing(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+    let Some(CatchingUp { start, current, highest }) = context.node.catching_up() else {
+        return Ok(b"false".to_vec());
+    };
+    let mut out = Vec::with_capacity(96);
+    Object::open(&mut out)
+        .quantity("startingBlock", start)
+        .quantity("currentBlock", current)
+        .quantity("highestBlock", highest)
+        .close();
+    Ok(out)
 }
 
 fn net_version(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -86,13 +96,13 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     };
     object
         .json("age", &status.age.as_millis().to_string())
-        .json("role", "\"sequencer\"")
-        .json("lag", "0")
+        .json("role", if status.following.is_some() { "\"follower\"" } else { "\"sequencer\"" })
+        .json("lag", &status.following.as_ref().map_or(0, |following| following.lag).to_string())
         .json("phase", &format!("\"{}\"", phase(&status.phase)))
         .json("producing", if status.produces { "true" } else { "false" })
         .nullable_data("signer", status.signer);
-    if let Phase::Failed(reason) = &status.phase {
-        object.json("reason", &Value::from(reason.as_str()).to_string());
+    if let Some(reason) = reason(&status) {
+        object.json("reason", &Value::from(reason).to_string());
     }
     Object::open(object.name("pool"))
         .json("pooled", &counts.pooled.to_string())
@@ -129,9 +139,21 @@ fn phase(phase: &Phase) -> &'static str {
         Phase::Replaying { .. } => "replaying",
         Phase::Producing => "producing",
         Phase::Serving => "serving",
+        Phase::Following => "following",
+        Phase::Disconnected(_) => "disconnected",
         Phase::Failed(_) => "failed",
         Phase::Stopped => "stopped",
     }
+}
+
+/// Why it is not as it should be, here or at the sequencer that it follows.
+fn reason(status: &Status) -> Option<&str> {
+    let own = Some(&status.phase);
+    let followed = status.following.as_ref().and_then(|following| following.sequencer.as_ref());
+    [own, followed].into_iter().flatten().find_map(|phase| match phase {
+        Phase::Failed(reason) | Phase::Disconnected(reason) => Some(reason.as_str()),
+        _ => None,
+    })
 }
 
 /// How the pool began: what was only pooled does not survive a crash.

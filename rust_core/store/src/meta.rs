@@ -3,7 +3,7 @@
 use alloy_primitives::{B256, Bytes};
 use heed::{RoTxn, RwTxn};
 
-use crate::{Options, StoreError, table::Table};
+use crate::{Options, StoreError, table::Table, unwinds::Unwinds};
 
 /// Version of the tables and of what is in them: what each adds is in `upgrade`.
 pub const SCHEMA: u32 = 2;
@@ -14,6 +14,7 @@ const PROGRESS_KEY: &[u8] = b"progress";
 const NOTE_KEY: &[u8] = b"note";
 const ORIGINS_KEY: &[u8] = b"origins";
 const UPGRADE_KEY: &[u8] = b"upgrade";
+const UNWINDS_KEY: &[u8] = b"unwinds";
 
 const IDENTITY_BYTES: usize = 8 + 32;
 const PROGRESS_BYTES: usize = 9 + 32 + 8 * 5;
@@ -246,4 +247,14 @@ fn unsealed_any<'t>(meta: &Table, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Opti
 
 pub(crate) fn write_note(meta: &Table, txn: &mut RwTxn<'_>, note: &[u8]) -> Result<(), StoreError> {
     meta.put(txn, NOTE_KEY, &sealed(note))
+}
+
+/// The newest unwinds; a store that never went back has none.
+pub(crate) fn unwinds(meta: &Table, txn: &RoTxn<'_>) -> Result<Unwinds, StoreError> {
+    let Some(stored) = unsealed_any(meta, txn, UNWINDS_KEY)? else { return Ok(Unwinds::default()) };
+    Unwinds::decode(stored).ok_or_else(|| meta.damaged(UNWINDS_KEY, "it does not hold whole entries"))
+}
+
+pub(crate) fn write_unwinds(meta: &Table, txn: &mut RwTxn<'_>, unwinds: &Unwinds) -> Result<(), StoreError> {
+    meta.put(txn, UNWINDS_KEY, &sealed(&unwinds.encode()))
 }

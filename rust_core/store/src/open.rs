@@ -114,10 +114,11 @@ fn open_error(path: &Path, error: heed::Error) -> StoreError {
 fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
     let file = env.try_clone_inner_file()?;
     let data = path.join(DATA_FILE);
-    let found = file.metadata().map_err(StoreError::io("read", &data))?.len();
     let page_size = env.unnamed_database_stat().page_size;
     let last = env.info().last_page_number as u64;
     let expected = last.saturating_add(1).saturating_mul(page_size.into());
+    // After the other: a process that writes may make the file longer meanwhile.
+    let found = file.metadata().map_err(StoreError::io("read", &data))?.len();
     if found >= expected || env.info().last_txn_id == 0 {
         return Ok(());
     }

@@ -21,7 +21,7 @@ static STORES: Mutex<Vec<(PathBuf, Weak<Shared>)>> = Mutex::new(Vec::new());
 
 impl Store {
     /// Opens the store in the folder `path`, or makes it there. One that this process has open already is shared if it was
-    /// opened with the same options: who may write it is for the caller to see.
+    /// opened with the same options, or may be written besides: who may write it is for the caller to see.
     ///
     /// # Errors
     /// Whatever is not the store that `options` asks for is refused and left as it is.
@@ -45,7 +45,10 @@ impl Store {
         let known = stores.iter().find(|(known, _)| Some(known) == place.as_ref());
         if let Some(shared) = known.and_then(|(_, store)| store.upgrade()) {
             let store = Self { shared };
-            return if store.is_file_of(path) && store.options().ask_the_same(&options) {
+            // To read, a handle that may write as well is as good.
+            let writable = Options { read_only: false, ..options };
+            let asked = [&options, &writable].into_iter().any(|asked| store.options().ask_the_same(asked));
+            return if store.is_file_of(path) && asked {
                 Ok(store)
             } else {
                 Err(StoreError::InUse { path: path.to_owned() })

@@ -18,7 +18,6 @@ use crate::{
     snapshot::Snapshot,
     state::{Codes, StateWrites},
     table::Tables,
-    unwinds::Unwinds,
 };
 
 /// An open store. A clone is a handle of the same.
@@ -33,7 +32,6 @@ pub(crate) struct Shared {
     options: Options,
     path: PathBuf,
     codes: Codes,
-    pub(crate) unwinds: Unwinds,
 }
 
 impl Store {
@@ -44,8 +42,8 @@ impl Store {
         report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
-        let (path, codes, unwinds) = (path.to_owned(), Codes::default(), Unwinds::default());
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes, unwinds }) })
+        let (path, codes) = (path.to_owned(), Codes::default());
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes }) })
     }
 
     pub(crate) fn downgrade(&self) -> Weak<Shared> {
@@ -55,6 +53,11 @@ impl Store {
     /// How far the store has come.
     pub fn progress(&self) -> Result<Progress, StoreError> {
         self.read(|_, progress| Ok(*progress))
+    }
+
+    /// How far the store has come, and what the writer left beside it, as of one moment.
+    pub fn standing(&self) -> Result<(Progress, Bytes), StoreError> {
+        self.read(|snapshot, progress| Ok((*progress, meta::note(&snapshot.tables.meta, snapshot.txn)?)))
     }
 
     /// The newest block; `None` before genesis is written.
@@ -112,8 +115,10 @@ impl Store {
 
     /// The newest block that no unwind since `generation` has taken back; `None` if there was none. What was written up to
     /// that block is the same in every generation since.
-    pub fn common_since(&self, generation: u64) -> Option<u64> {
-        self.shared.unwinds.common_since(generation)
+    pub fn common_since(&self, generation: u64) -> Result<Option<u64>, StoreError> {
+        self.read(|snapshot, _| {
+            Ok(meta::unwinds(&snapshot.tables.meta, snapshot.txn)?.common_since(generation))
+        })
     }
 
     /// What the store was opened with.

@@ -3,7 +3,7 @@
 use foreseal_state::StateChanges;
 
 use crate::{
-    Head, Progress, Store, StoreError,
+    Head, Store, StoreError,
     block::unwind::{remember_steps, unwind_block},
     meta, nodes,
     snapshot::Snapshot,
@@ -26,10 +26,6 @@ impl Store {
     /// proofs can be made afterwards, if `to` left the proof window.
     pub fn unwind(&self, to: u64, journal_sequence: u64, note: &[u8]) -> Result<(), StoreError> {
         let nodes = self.plan_nodes(to)?;
-        let Progress { head, generation, .. } = self.progress()?;
-        if head.is_some_and(|head| head.number > to) {
-            self.shared.unwinds.add(generation + 1, to);
-        }
         self.commit(|txn, progress| {
             progress.journal_sequence = journal_sequence;
             let tables = self.tables();
@@ -51,6 +47,9 @@ impl Store {
             let (hash, _) = Snapshot { txn, tables }.known_record(to)?;
             progress.head = Some(Head { number: to, hash });
             progress.generation += 1;
+            let mut unwinds = meta::unwinds(&tables.meta, txn)?;
+            unwinds.add(progress.generation, to);
+            meta::write_unwinds(&tables.meta, txn, &unwinds)?;
             remember_steps(txn, tables, progress, self.options().step_window)
         })
     }

@@ -1,24 +1,47 @@
-//! The unwinds of a store since it was opened.
+//! The newest unwinds of a store, for those who read it as of a generation before them: in this process and in others.
 
-use parking_lot::RwLock;
+/// Entries that are kept; beyond them the oldest two become one, which says no more than either.
+const MOST: usize = 256;
+/// Bytes of an entry.
+const ENTRY: usize = 16;
 
 /// The generation that each unwind began, and the block that it went back to. An unwind to a lower block makes those
 /// before it superfluous, so both grow from entry to entry.
-#[derive(Debug, Default)]
-pub(crate) struct Unwinds(RwLock<Vec<(u64, u64)>>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unwinds(Vec<(u64, u64)>);
 
 impl Unwinds {
-    /// Must be known before the unwind is: a reader that notices looks here for what is still right.
-    pub fn add(&self, generation: u64, to: u64) {
-        let mut unwinds = self.0.write();
-        while unwinds.pop_if(|(_, before)| *before >= to).is_some() {}
-        unwinds.push((generation, to));
+    /// To be kept in the transaction that unwinds: whoever sees the generation sees what led to it.
+    pub fn add(&mut self, generation: u64, to: u64) {
+        while self.0.pop_if(|(_, before)| *before >= to).is_some() {}
+        self.0.push((generation, to));
+        if self.0.len() > MOST {
+            // Whoever is older than the second is told the lower block of the two.
+            let (_, lowest) = self.0.remove(0);
+            self.0[0].1 = lowest;
+        }
     }
 
     /// The newest block that has not gone since `generation`; `None` if none went.
     pub fn common_since(&self, generation: u64) -> Option<u64> {
-        let unwinds = self.0.read();
-        unwinds.get(unwinds.partition_point(|(began, _)| *began <= generation)).map(|(_, to)| *to)
+        self.0.get(self.0.partition_point(|(began, _)| *began <= generation)).map(|(_, to)| *to)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let bytes = |(generation, to): &(u64, u64)| [generation.to_be_bytes(), to.to_be_bytes()].concat();
+        self.0.iter().flat_map(bytes).collect()
+    }
+
+    /// `None` unless these are whole entries.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let entries = bytes.chunks_exact(ENTRY);
+        if !entries.remainder().is_empty() {
+            return None;
+        }
+        let number = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes);
+        let entry = |bytes: &[u8]| Ok((number(&bytes[..8])?, number(&bytes[8..])?));
+        let entries: Result<Vec<_>, std::array::TryFromSliceError> = entries.map(entry).collect();
+        entries.ok().map(Self)
     }
 }
 
@@ -31,7 +54,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_lowest_block_since_a_generation(blocks in vec(0u64..20, 0..40)) {
-            let unwinds = Unwinds::default();
+            let mut unwinds = Unwinds::default();
             for (generation, to) in (1..).zip(&blocks) {
                 unwinds.add(generation, *to);
             }
@@ -39,6 +62,31 @@ mod tests {
                 let lowest = blocks[generation..].iter().min().copied();
                 prop_assert_eq!(unwinds.common_since(generation as u64), lowest);
             }
+            prop_assert_eq!(Unwinds::decode(&unwinds.encode()), Some(unwinds));
         }
+    }
+
+    #[test]
+    fn what_is_no_longer_kept_is_said_to_be_gone_rather_than_there() {
+        let mut unwinds = Unwinds::default();
+        let count = MOST as u64 + 50;
+        for generation in 1..=count {
+            unwinds.add(generation, 10 * generation);
+        }
+        assert_eq!(unwinds.0.len(), MOST);
+        for generation in 0..count {
+            let (exact, told) = (10 * (generation + 1), unwinds.common_since(generation));
+            let kept = generation >= 50;
+            assert!(
+                if kept { told == Some(exact) } else { told <= Some(exact) && told.is_some() },
+                "{generation}"
+            );
+        }
+        assert_eq!(unwinds.common_since(count), None);
+    }
+
+    #[test]
+    fn half_an_entry_is_damage() {
+        assert_eq!(Unwinds::decode(&[0; 24]), None);
     }
 }

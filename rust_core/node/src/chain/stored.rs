@@ -58,9 +58,14 @@ impl Chain {
         })
     }
 
-    /// Blocks that were undone before are looked for in `older`.
-    pub(crate) fn remember(&mut self, older: Older) {
-        self.undone.set_older(older);
+    /// Blocks that were undone before are looked for in `older`; `count` of them were shown as undone by this process.
+    pub(crate) fn remember(&mut self, older: Older, count: u64) {
+        self.undone.set_older(older, count);
+    }
+
+    /// How many blocks were ever taken off the chain, since the start of the node.
+    pub(crate) fn undone_count(&self) -> u64 {
+        self.undone.count()
     }
 
     /// What happened since the last call and the store is to follow.

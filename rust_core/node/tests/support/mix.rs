@@ -5,14 +5,14 @@ use std::{path::Path, sync::Arc, time::Duration};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_journal::simulated::SimulatedDisk;
 use foreseal_node::{
-    Clock, ControlError, Development, FinalityDepth, Mining, Recent, Sequencer, Settings, SteppedClock,
+    Clock, ControlError, Development, FinalityDepth, Mining, Recent, Role, Sequencer, Settings, SteppedClock,
     StoreSettings, View,
 };
 use foreseal_testkit::{Contract, Kinds, Wallet, Workload};
 use foreseal_types::{Change, Override, Transaction};
 use proptest::prelude::*;
 
-use super::{Bench, fingerprint, settings};
+use super::{Bench, fingerprint, pair::socket, settings};
 
 /// What changes a development chain.
 #[derive(Clone, Debug)]
@@ -98,11 +98,21 @@ pub struct Run {
 impl Run {
     /// `small` keeps one block in memory, all others are read from the store.
     pub fn new(datadir: &Path, small: bool) -> Self {
+        Self::of(datadir, small, Role::default())
+    }
+
+    /// As [`Self::new`], and followers are served.
+    pub fn serving(datadir: &Path, small: bool) -> Self {
+        Self::of(datadir, small, Role::Sequencer { feed: Some(socket(datadir)) })
+    }
+
+    fn of(datadir: &Path, small: bool, role: Role) -> Self {
         let wallets = Wallet::some(3);
         let recent = if small { Recent { blocks: 1, transactions: 1 } } else { Recent::default() };
         let settings = Settings {
             development: Some(Development::default()),
             finality: FinalityDepth { safe: 2, finalized: 4 },
+            role,
             store: StoreSettings { recent, ..StoreSettings::default() },
             ..settings(datadir, &wallets)
         };
@@ -117,6 +127,11 @@ impl Run {
         let disk = Arc::new(self.disk.clone());
         self.bench = Some(Bench::open(self.settings.clone(), self.clock.clone(), disk).unwrap());
         self.snapshots.clear();
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> Arc<SteppedClock> {
+        self.clock.clone()
     }
 
     /// The node as it runs now.

@@ -4,13 +4,14 @@
 
 pub mod memory_history;
 pub mod mix;
+pub mod pair;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    BlockId, Clock, Development, FinalityDepth, Node, NodeError, Producer, Production, ProductionError,
+    BlockId, Clock, Development, FinalityDepth, Node, NodeError, Producer, Production, ProductionError, Role,
     Settings, SteppedClock, StoreSettings, Surroundings, SystemClock, View,
 };
 use foreseal_pool::PoolConfig;
@@ -38,6 +39,7 @@ pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         segment_bytes: 1 << 20,
         store: StoreSettings::default(),
         development: None,
+        role: Role::default(),
     }
 }
 

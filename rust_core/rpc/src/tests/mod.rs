@@ -9,6 +9,7 @@ mod calls;
 mod development;
 mod fees;
 mod filters;
+mod followers;
 mod freshness;
 mod geth_traces;
 mod log_pages;
@@ -34,8 +35,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 use alloy_primitives::{B256, U256};
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
-    Clock, Development, FinalityDepth, Node, Producer, Production, Settings, SteppedClock, StoreSettings,
-    Surroundings, View,
+    Clock, Development, FinalityDepth, Node, Producer, Production, Role, Settings, SteppedClock,
+    StoreSettings, Surroundings, View,
 };
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
@@ -55,6 +56,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         segment_bytes: 1 << 20,
         store: StoreSettings::default(),
         development: None,
+        role: Role::default(),
     }
 }
 

@@ -1,0 +1,20 @@
+//! The sequencer's side of its followers.
+//!
+//! ```text
+//!   writer, pool -- append, pool event --> FrameLog (a ring, bounded) --> one connection per follower --> its socket
+//!                                                                    journal (backlog) -->|
+//! ```
+//!
+//! Nobody who writes ever waits for a follower: one that is slower than the ring is long is cut, and comes back by its
+//! cursor. What it then lacks is in the journal.
+
+mod connection;
+mod frames;
+mod peers;
+mod server;
+
+pub(crate) use connection::{BEAT, SILENCE};
+pub(crate) use frames::FrameLog;
+pub use peers::FollowerStatus;
+pub(crate) use peers::Peers;
+pub(crate) use server::{FeedServer, Source};

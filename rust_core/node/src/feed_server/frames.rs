@@ -1,0 +1,199 @@
+//! The newest frames for all followers, in the order in which things happened.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use alloy_primitives::B256;
+use foreseal_journal::Whole;
+use foreseal_pool::{PoolEvent, PoolSink};
+use parking_lot::{Condvar, Mutex};
+
+use crate::wire::Down;
+
+/// What the ring holds at most.
+const BYTES: usize = 64 << 20;
+const FRAMES: usize = 32_768;
+/// What is taken out at a time, at most; a frame that is larger is taken alone.
+const TAKEN: usize = 1 << 20;
+
+/// Frames behind each other, with a bound in bytes and count; the oldest go.
+///
+/// A place in it is the number of frames that ever came before.
+#[derive(Debug)]
+pub(crate) struct FrameLog {
+    ring: Mutex<Ring>,
+    grown: Condvar,
+}
+
+#[derive(Debug)]
+struct Ring {
+    frames: VecDeque<Framed>,
+    /// Place of the first of them.
+    first: u64,
+    bytes: usize,
+    /// Sequence number of the append that comes next.
+    next: u64,
+    /// Ticks so far.
+    ticks: u64,
+    /// Connections that take from it; without any nothing is kept.
+    takers: usize,
+    closed: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Framed {
+    bytes: Arc<[u8]>,
+    /// Sequence number and hash of the append, if it is one.
+    append: Option<(u64, B256)>,
+}
+
+/// What a connection finds behind its place.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Frames(Vec<Arc<[u8]>>),
+    /// Nothing new for now.
+    Nothing,
+    /// What comes next is no longer there.
+    FellBehind,
+    /// Nothing more will come.
+    Closed,
+}
+
+/// Where the log stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Place of the next frame.
+    pub end: u64,
+    /// Sequence number of the next append.
+    pub next: u64,
+    pub ticks: u64,
+}
+
+impl FrameLog {
+    /// An empty one, for the appends from number `next` on.
+    pub fn new(next: u64) -> Self {
+        let frames = VecDeque::new();
+        let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, takers: 0, closed: false };
+        Self { ring: Mutex::new(ring), grown: Condvar::new() }
+    }
+
+    /// An append is durable and shown.
+    pub fn append(&self, append: Whole) {
+        let (sequence, hash) = (append.sequence, append.hash);
+        let mut ring = self.ring.lock();
+        ring.next = sequence + 1;
+        // Followers are few; without any the bytes are not even copied.
+        if ring.takers > 0 {
+            ring.push(Framed { bytes: Down::Append(append).encode().into(), append: Some((sequence, hash)) });
+        }
+        drop(ring);
+        self.grown.notify_all();
+    }
+
+    /// The sequencer ticked.
+    pub fn tick(&self) {
+        self.ring.lock().ticks += 1;
+        self.grown.notify_all();
+    }
+
+    /// Wakes those who wait, for what is not in the log.
+    pub fn wake(&self) {
+        let _ring = self.ring.lock();
+        self.grown.notify_all();
+    }
+
+    /// Nothing more comes.
+    pub fn close(&self) {
+        self.ring.lock().closed = true;
+        self.grown.notify_all();
+    }
+
+    /// One more, or one less, takes from it.
+    pub fn attach(&self) {
+        self.ring.lock().takers += 1;
+    }
+
+    pub fn detach(&self) {
+        let mut ring = self.ring.lock();
+        ring.takers -= 1;
+        if ring.takers == 0 {
+            ring.clear();
+        }
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.ring.lock().standing()
+    }
+
+    /// The frames of the appends from number `from` up to the one before `to`, if all of them are there.
+    pub fn appends(&self, from: u64, to: u64) -> Option<Vec<Arc<[u8]>>> {
+        let ring = self.ring.lock();
+        let wanted =
+            |frame: &&Framed| frame.append.is_some_and(|(sequence, _)| (from..to).contains(&sequence));
+        let found: Vec<_> = ring.frames.iter().filter(wanted).map(|frame| frame.bytes.clone()).collect();
+        (found.len() as u64 == to.saturating_sub(from)).then_some(found)
+    }
+
+    /// The frames from place `at` on, as many as go into one write. Waits for one, at most for `wait`, and no longer than
+    /// until the sequencer ticked more often than `ticks` times.
+    pub fn take(&self, at: u64, ticks: u64, wait: Duration) -> (Taken, Standing) {
+        let mut ring = self.ring.lock();
+        if ring.end() <= at && ring.ticks == ticks && !ring.closed {
+            self.grown.wait_for(&mut ring, wait);
+        }
+        (ring.taken(at), ring.standing())
+    }
+}
+
+impl PoolSink for FrameLog {
+    fn event(&self, event: &PoolEvent) {
+        let mut bytes = Vec::new();
+        event.encode(&mut bytes);
+        let bytes = Down::Pool(bytes.into()).encode().into();
+        self.ring.lock().push(Framed { bytes, append: None });
+        self.grown.notify_all();
+    }
+}
+
+impl Ring {
+    fn end(&self) -> u64 {
+        self.first + self.frames.len() as u64
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { end: self.end(), next: self.next, ticks: self.ticks }
+    }
+
+    fn clear(&mut self) {
+        self.first = self.end();
+        self.frames.clear();
+        self.bytes = 0;
+    }
+
+    fn push(&mut self, frame: Framed) {
+        self.bytes += frame.bytes.len();
+        self.frames.push_back(frame);
+        while self.bytes > BYTES || self.frames.len() > FRAMES {
+            let Some(oldest) = self.frames.pop_front() else { break };
+            self.first += 1;
+            self.bytes -= oldest.bytes.len();
+        }
+    }
+
+    fn taken(&self, at: u64) -> Taken {
+        let Some(skip) = at.checked_sub(self.first) else { return Taken::FellBehind };
+        let mut bytes = 0;
+        let fits = |frame: &&Framed| {
+            let first = bytes == 0;
+            bytes += frame.bytes.len();
+            first || bytes <= TAKEN
+        };
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        let found: Vec<_> =
+            self.frames.iter().skip(skip).take_while(fits).map(|frame| frame.bytes.clone()).collect();
+        match found.is_empty() {
+            false => Taken::Frames(found),
+            true if self.closed => Taken::Closed,
+            true => Taken::Nothing,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The followers that are connected.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use alloy_primitives::Bytes;
+use parking_lot::Mutex;
+
+/// A follower as the sequencer knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FollowerStatus {
+    pub name: String,
+    /// Appends that it is known to be behind.
+    pub lag: u64,
+    /// How long it has been connected.
+    pub connected: Duration,
+    /// The metrics that it sent last; empty before the first.
+    pub report: Bytes,
+}
+
+/// A connected follower.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub name: String,
+    /// Monotonic time of its greeting.
+    pub since: Duration,
+    /// Sequence number of the append that it applies next.
+    pub next: AtomicU64,
+    pub report: Mutex<Bytes>,
+}
+
+/// All of them, in the order in which they came.
+#[derive(Debug, Default)]
+pub(crate) struct Peers(Mutex<Vec<Arc<Peer>>>);
+
+impl Peers {
+    pub fn add(&self, peer: Arc<Peer>) {
+        self.0.lock().push(peer);
+    }
+
+    pub fn remove(&self, peer: &Arc<Peer>) {
+        self.0.lock().retain(|one| !Arc::ptr_eq(one, peer));
+    }
+
+    /// What is known of each, `next` being the sequence number of the next append.
+    pub fn status(&self, next: u64, now: Duration) -> Vec<FollowerStatus> {
+        let status = |peer: &Arc<Peer>| FollowerStatus {
+            name: peer.name.clone(),
+            lag: next.saturating_sub(peer.next.load(Ordering::Acquire)),
+            connected: now.saturating_sub(peer.since),
+            report: peer.report.lock().clone(),
+        };
+        self.0.lock().iter().map(status).collect()
+    }
+}

@@ -1,0 +1,161 @@
+//! The socket that followers connect to.
+
+use std::{
+    fs, io,
+    net::Shutdown,
+    os::{
+        fd::OwnedFd,
+        unix::{
+            fs::{FileTypeExt, PermissionsExt},
+            net::{UnixListener, UnixStream},
+        },
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use alloy_primitives::Address;
+use foreseal_journal::{Identity, Past};
+use parking_lot::Mutex;
+
+use super::{FollowerStatus, FrameLog, connection::serve, peers::Peers};
+use crate::{NodeError, shared::Shared, wire::Welcome};
+
+/// How long those who are being sent something have at the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How often it is looked whether they are done.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What followers are served from.
+pub(crate) struct Source {
+    pub identity: Identity,
+    pub past: Past,
+    pub log: Arc<FrameLog>,
+    pub shared: Arc<Shared>,
+    pub welcome: Welcome,
+    pub signer: Option<Address>,
+    pub peers: Peers,
+    /// How many listen to the pool, locked while that changes.
+    pub listeners: Mutex<usize>,
+}
+
+/// The listening socket, and a thread for each follower.
+pub(crate) struct FeedServer {
+    source: Arc<Source>,
+    path: PathBuf,
+    listener: UnixListener,
+    stopping: Arc<AtomicBool>,
+    accepting: Mutex<Option<JoinHandle<()>>>,
+    served: Arc<Mutex<Vec<Served>>>,
+}
+
+struct Served {
+    stream: UnixStream,
+    thread: JoinHandle<()>,
+}
+
+impl FeedServer {
+    /// Listens at `path`, for nobody but the owner of this process.
+    pub fn start(path: &Path, source: Source) -> Result<Self, NodeError> {
+        let failed = |error: io::Error| NodeError::io("listen for followers at", path, &error);
+        let listener = listen(path).map_err(failed)?;
+        let server = Self {
+            source: Arc::new(source),
+            path: path.to_owned(),
+            listener: listener.try_clone().map_err(failed)?,
+            stopping: Arc::default(),
+            accepting: Mutex::default(),
+            served: Arc::default(),
+        };
+        let (source, served, stopping) =
+            (server.source.clone(), server.served.clone(), server.stopping.clone());
+        let run = move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if stopping.load(Ordering::Acquire) {
+                    return;
+                }
+                // One that cannot be served is gone; it comes again.
+                if let Err(error) = take_in(&source, &served, stream) {
+                    tracing::warn!(%error, "a follower cannot be served");
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("foreseal-feed-in".to_owned()).spawn(run);
+        *server.accepting.lock() = Some(thread.map_err(failed)?);
+        Ok(server)
+    }
+
+    /// What is known of the followers that are connected.
+    pub fn followers(&self) -> Vec<FollowerStatus> {
+        let next = self.source.log.standing().next;
+        self.source.peers.status(next, self.source.shared.clock.now().monotonic)
+    }
+
+    /// Takes nobody more, says farewell to those who are there, and ends. A second call does nothing.
+    pub fn stop(&self) {
+        let Some(accepting) = self.accepting.lock().take() else { return };
+        self.stopping.store(true, Ordering::Release);
+        self.source.log.close();
+        if let Ok(listener) = self.listener.try_clone() {
+            // A listening socket that is shut down accepts no more; the one that waits for it is woken.
+            let _ = UnixStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
+        }
+        let _ = accepting.join();
+        let _ = fs::remove_file(&self.path);
+        let until = Instant::now() + FAREWELL;
+        for Served { stream, thread } in self.served.lock().drain(..) {
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(LOOK);
+            }
+            let _ = stream.shutdown(Shutdown::Both);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for FeedServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn take_in(source: &Arc<Source>, served: &Mutex<Vec<Served>>, stream: UnixStream) -> io::Result<()> {
+    let own = stream.try_clone()?;
+    let source = source.clone();
+    let run = move || {
+        if let Err(error) = serve(&source, &own) {
+            tracing::info!(%error, "a follower left");
+        }
+        let _ = own.shutdown(Shutdown::Both);
+    };
+    let thread = std::thread::Builder::new().name("foreseal-feed-out".to_owned()).spawn(run)?;
+    let mut served = served.lock();
+    served.retain(|one| !one.thread.is_finished());
+    served.push(Served { stream, thread });
+    Ok(())
+}
+
+/// A socket that nobody else can connect to, not even for a moment: it gets its name after its permissions.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "there is something that is not a socket",
+            ));
+        }
+        _ => {}
+    }
+    let draft = path.with_extension("new");
+    // What a process left that was killed.
+    let _ = fs::remove_file(&draft);
+    let listener = UnixListener::bind(&draft)?;
+    fs::set_permissions(&draft, fs::Permissions::from_mode(0o600))?;
+    fs::rename(&draft, path)?;
+    Ok(listener)
+}

@@ -1,0 +1,20 @@
+//! A process that follows the sequencer: it has the chain by the journal's appends, and executes nothing.
+//!
+//! ```text
+//!   store (read-only) --> Replica: chain, undone, views --> Shared: newest view, feed, pool --> readers
+//!                             ^
+//!   sequencer --> socket -----+---- Append, Pool, Pulse, Said
+//! ```
+//!
+//! It begins with what the store holds, has the appends behind that from the sequencer, and shows a view once it is up to
+//! date. After a lost connection it goes on by its cursor, and shows what it has meanwhile; its age tells. One whose cursor
+//! is gone begins again with the store.
+
+mod connection;
+mod following;
+mod leader;
+mod outbox;
+mod replica;
+
+pub(crate) use following::Following;
+pub(crate) use replica::Ground;

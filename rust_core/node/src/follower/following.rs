@@ -1,0 +1,186 @@
+//! The thread that follows, and what the node asks of it.
+
+use std::{
+    net::Shutdown,
+    os::unix::net::UnixStream,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::Arc,
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+
+use super::{
+    connection::{Ended, Session},
+    leader::Known,
+    outbox::Outbox,
+    replica::{Ground, Replica},
+};
+use crate::{
+    CatchingUp, NodeError, Phase, PoolStart,
+    shared::Shared,
+    status::{FollowingStatus, Status},
+};
+
+/// Waits between attempts to connect.
+const FIRST_WAIT: Duration = Duration::from_millis(20);
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// A follower: its thread, its connection, and what it knows of the sequencer.
+pub(crate) struct Following {
+    pub(super) ground: Ground,
+    /// Of the sequencer.
+    pub(super) socket: PathBuf,
+    pub(super) name: String,
+    pub(super) shared: Arc<Shared>,
+    pub(super) known: Known,
+    pub(super) outbox: Outbox,
+    /// The connection, to break it off.
+    stream: Mutex<Option<UnixStream>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What stays from connection to connection.
+#[derive(Default)]
+pub(super) struct Held {
+    pub replica: Option<Replica>,
+    /// Blocks that were taken off the chain that was shown, or off a replica before.
+    pub undone: u64,
+}
+
+impl Held {
+    /// The next connection begins with the store.
+    pub fn start_over(&mut self) {
+        if let Some(replica) = self.replica.take() {
+            // Views of before are never joined with those that come.
+            self.undone = replica.undone() + 1;
+        }
+    }
+}
+
+impl Following {
+    pub fn new(ground: Ground, socket: PathBuf, name: String, shared: Arc<Shared>) -> Self {
+        Self {
+            ground,
+            socket,
+            name,
+            shared,
+            known: Known::default(),
+            outbox: Outbox::default(),
+            stream: Mutex::default(),
+            thread: Mutex::default(),
+        }
+    }
+
+    /// Starts the thread. Returns at once; a second call does nothing.
+    pub fn start(self: &Arc<Self>) -> Result<(), NodeError> {
+        let mut thread = self.thread.lock();
+        if thread.is_some() || self.shared.stopping() {
+            return Ok(());
+        }
+        let own = self.clone();
+        let run = move || {
+            if catch_unwind(AssertUnwindSafe(|| own.run())).is_err() {
+                own.shared.set_phase(Phase::Failed("internal error in the following thread".to_owned()));
+            }
+        };
+        let spawned = std::thread::Builder::new().name("foreseal-follow".to_owned()).spawn(run);
+        *thread = Some(spawned.map_err(|error| NodeError::io("start a thread for", &self.socket, &error))?);
+        Ok(())
+    }
+
+    /// Ends the thread. Blocks until that is done; a second call does nothing.
+    pub fn stop(&self) {
+        self.shared.stop();
+        self.hang_up();
+        if let Some(thread) = self.thread.lock().take() {
+            // The thread catches its own panics, so joining cannot fail.
+            let _ = thread.join();
+        }
+    }
+
+    /// Sends metrics to the sequencer, in place of those that are not sent yet.
+    pub fn report(&self, metrics: Vec<u8>) {
+        self.outbox.report(metrics.into());
+    }
+
+    fn run(&self) {
+        let (mut held, mut wait) = (Held::default(), FIRST_WAIT);
+        while !self.shared.stopping() {
+            let ended = self.connect(&mut held);
+            self.hang_up();
+            if self.shared.stopping() {
+                break;
+            }
+            match ended {
+                Ended::Refused(reason) => {
+                    tracing::error!(reason, "the sequencer cannot be followed");
+                    self.shared.set_phase(Phase::Failed(reason));
+                    return;
+                }
+                Ended::Lost { reason, was_live } => {
+                    tracing::warn!(reason, "the sequencer is not followed for now");
+                    self.shared.set_phase(Phase::Disconnected(reason));
+                    wait = if was_live { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
+                }
+            }
+            self.shared.sleep(wait);
+        }
+        self.shared.set_phase(Phase::Stopped);
+    }
+
+    /// Follows over one connection until that ends.
+    fn connect(&self, held: &mut Held) -> Ended {
+        let stream = match UnixStream::connect(&self.socket) {
+            Ok(stream) => stream,
+            Err(error) => return Ended::lost(format!("{}: {error}", self.socket.display())),
+        };
+        match stream.try_clone() {
+            Ok(own) => *self.stream.lock() = Some(own),
+            Err(error) => return Ended::lost(error.to_string()),
+        }
+        // Whoever stops the node has either seen the stream or is seen here.
+        if self.shared.stopping() {
+            return Ended::lost("it is stopping".to_owned());
+        }
+        Session::new(self, held).run(&stream)
+    }
+
+    fn hang_up(&self) {
+        if let Some(stream) = self.stream.lock().take() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// The node at this moment.
+    pub fn status(&self) -> Status {
+        let (leader, said) = (self.known.leader(), self.known.said());
+        let sequencer = said.as_ref().map(|said| said.phase.clone());
+        Status {
+            phase: self.shared.phase(),
+            age: self.shared.age(),
+            pool_start: said.as_ref().map_or(PoolStart::New, |said| said.pool_start),
+            produces: leader.is_some_and(|leader| leader.welcome.produces),
+            signer: said.as_ref().and_then(|said| said.signer),
+            store: said.and_then(|said| said.store),
+            shown: self.shared.view().is_some(),
+            following: Some(FollowingStatus {
+                lag: self.known.lag(),
+                sequencer,
+                unheard: self.shared.unheard(),
+            }),
+        }
+    }
+
+    /// How far it is behind; `None` when it is up to date.
+    pub fn catching_up(&self) -> Option<CatchingUp> {
+        self.known.catching_up()
+    }
+
+    /// How often the sequencer steps; `None` before it said so.
+    pub fn step(&self) -> Option<Duration> {
+        self.known.leader().map(|leader| leader.welcome.production.step)
+    }
+}

@@ -1,0 +1,84 @@
+//! What a follower knows of its sequencer.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    CatchingUp,
+    wire::{Said, Welcome},
+};
+
+/// How the sequencer produces: what it said when the connection was made.
+#[derive(Clone, Debug)]
+pub(crate) struct Leader {
+    pub welcome: Welcome,
+}
+
+/// What is known by now, for the status.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    leader: Mutex<Option<Arc<Leader>>>,
+    said: Mutex<Option<Said>>,
+    /// Sequence numbers of the append that it publishes next, and of the one that is applied next.
+    told: AtomicU64,
+    applied: AtomicU64,
+    /// Number of the newest sealed block that it shows.
+    latest: AtomicU64,
+    /// The newest sealed blocks at the beginning of a connection and now, until it is up to date.
+    catching_up: Mutex<Option<(u64, u64)>>,
+}
+
+impl Known {
+    pub fn leader(&self) -> Option<Arc<Leader>> {
+        self.leader.lock().clone()
+    }
+
+    pub fn set_leader(&self, leader: Arc<Leader>) {
+        *self.leader.lock() = Some(leader);
+    }
+
+    pub fn said(&self) -> Option<Said> {
+        self.said.lock().clone()
+    }
+
+    pub fn set_said(&self, said: Said) {
+        *self.said.lock() = Some(said);
+    }
+
+    /// The sequencer publishes the append `next` next, and shows sealed blocks up to `latest`.
+    pub fn told(&self, next: u64, latest: u64) {
+        self.told.store(next, Ordering::Release);
+        self.latest.store(latest, Ordering::Release);
+    }
+
+    pub fn set_catching_up(&self, from_to: Option<(u64, u64)>) {
+        *self.catching_up.lock() = from_to;
+    }
+
+    /// How far it is; `None` once it is up to date.
+    pub fn catching_up(&self) -> Option<CatchingUp> {
+        let (start, current) = (*self.catching_up.lock())?;
+        let highest = self.latest.load(Ordering::Acquire).max(current);
+        (self.lag() > 0).then_some(CatchingUp { start, current, highest })
+    }
+
+    /// All appends before `next` are applied.
+    pub fn applied(&self, next: u64) {
+        self.applied.store(next, Ordering::Release);
+        self.told.fetch_max(next, Ordering::AcqRel);
+    }
+
+    /// Sequence number of the append that is applied next.
+    pub fn next(&self) -> u64 {
+        self.applied.load(Ordering::Acquire)
+    }
+
+    /// Appends that the sequencer has told of and that are not applied.
+    pub fn lag(&self) -> u64 {
+        self.told.load(Ordering::Acquire).saturating_sub(self.next())
+    }
+}

@@ -1,0 +1,24 @@
+//! What can be wrong with a frame.
+
+use std::io;
+
+/// Why a frame cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    #[error("the connection broke: {0}")]
+    Io(#[from] io::Error),
+    #[error("nothing came for {seconds} s")]
+    Silent { seconds: u64 },
+    #[error("a frame of {length} bytes is larger than the greatest, {limit}")]
+    TooLarge { length: usize, limit: usize },
+    #[error("a frame is empty")]
+    Empty,
+    #[error("a frame has the unknown kind {0}")]
+    Kind(u8),
+    #[error("a frame of kind {kind} does not decode: {error}")]
+    Body { kind: u8, error: alloy_rlp::Error },
+    #[error("the first frame is not a greeting")]
+    NoGreeting,
+    #[error("the other side speaks version {found} of the feed, this one version {own}")]
+    Version { found: u32, own: u32 },
+}

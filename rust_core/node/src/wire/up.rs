@@ -1,0 +1,108 @@
+//! What a follower says.
+
+use alloy_primitives::{B256, Bytes};
+use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
+use foreseal_journal::Identity;
+
+use super::{WireError, frame::framed};
+
+/// Version of the frames. Another one on the other side is refused by the greeting, whose front never changes.
+pub const VERSION: u32 = 1;
+
+const MAGIC: &[u8; 8] = b"FSEALFED";
+
+/// Where a follower goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cursor {
+    /// With this append: what comes before it is in the store that it began with.
+    From { sequence: u64 },
+    /// Behind this append, which it has applied and which the journal must have with this hash.
+    After { sequence: u64, hash: B256 },
+}
+
+/// The first frame of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    pub identity: Identity,
+    /// Names the follower in metrics.
+    pub name: String,
+    pub cursor: Cursor,
+}
+
+/// A frame from a follower.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Up {
+    Hello(Hello),
+    /// It lives, and applies the append with this sequence number next.
+    Alive {
+        next: u64,
+    },
+    /// Its metrics, rendered.
+    Report(Bytes),
+}
+
+const HELLO: u8 = 1;
+const ALIVE: u8 = 2;
+const REPORT: u8 = 3;
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct HelloWire {
+    chain_id: u64,
+    genesis: B256,
+    name: String,
+    after: bool,
+    sequence: u64,
+    hash: B256,
+}
+
+impl Hello {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        let Identity { chain_id, genesis } = self.identity;
+        let (after, sequence, hash) = match self.cursor {
+            Cursor::From { sequence } => (false, sequence, B256::ZERO),
+            Cursor::After { sequence, hash } => (true, sequence, hash),
+        };
+        HelloWire { chain_id, genesis, name: self.name.clone(), after, sequence, hash }.encode(out);
+    }
+
+    fn read(body: &[u8]) -> Result<Self, WireError> {
+        let rest = body.strip_prefix(MAGIC).ok_or(WireError::NoGreeting)?;
+        let (version, rest) = rest.split_first_chunk().ok_or(WireError::NoGreeting)?;
+        let found = u32::from_le_bytes(*version);
+        if found != VERSION {
+            return Err(WireError::Version { found, own: VERSION });
+        }
+        let wire: HelloWire = exact(HELLO, rest)?;
+        let HelloWire { chain_id, genesis, name, after, sequence, hash } = wire;
+        let cursor = if after { Cursor::After { sequence, hash } } else { Cursor::From { sequence } };
+        Ok(Self { identity: Identity { chain_id, genesis }, name, cursor })
+    }
+}
+
+impl Up {
+    /// The frame.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
+            Self::Alive { next } => framed(ALIVE, |out| next.encode(out)),
+            Self::Report(metrics) => framed(REPORT, |out| out.extend_from_slice(metrics)),
+        }
+    }
+
+    /// Reads a frame's body.
+    pub fn decode(kind: u8, body: Vec<u8>) -> Result<Self, WireError> {
+        Ok(match kind {
+            HELLO => Self::Hello(Hello::read(&body)?),
+            ALIVE => Self::Alive { next: exact(kind, &body)? },
+            REPORT => Self::Report(body.into()),
+            _ => return Err(WireError::Kind(kind)),
+        })
+    }
+}
+
+/// One RLP item and nothing behind it.
+pub(super) fn exact<T: Decodable>(kind: u8, body: &[u8]) -> Result<T, WireError> {
+    alloy_rlp::decode_exact(body).map_err(|error| WireError::Body { kind, error })
+}

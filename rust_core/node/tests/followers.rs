@@ -1,0 +1,194 @@
+//! A follower shows what the sequencer shows.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use foreseal_journal::{RealDisk, simulated::SimulatedDisk};
+use foreseal_node::{Node, NodeError, Phase, Role, Settings, SteppedClock};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+use proptest::{
+    prelude::*,
+    strategy::ValueTree,
+    test_runner::{Config, TestRunner},
+};
+use support::{
+    Bench, fingerprint,
+    mix::{Act, Run, act, shown},
+    pair::{caught_up, follow, follow_here, serving, wait_for},
+};
+
+fn pooled(node: &Node) -> Vec<alloy_primitives::B256> {
+    node.pool().all().iter().map(|transaction| transaction.hash()).collect()
+}
+
+#[test]
+fn it_shows_every_step_and_the_pool_and_goes_on_after_each_was_restarted() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
+    let settings = serving(datadir.path(), &wallets);
+    let clock = Arc::<SteppedClock>::default();
+    let open = || Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    let mut sequencer = open();
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    let mut follower = follow_here(&settings, clock.clone());
+    for round in 0..40 {
+        for _ in 0..round % 5 {
+            sequencer.node.submit(&workload.next_transaction()).unwrap();
+        }
+        sequencer.tick();
+        for _ in 0..round % 3 {
+            sequencer.node.submit(&workload.next_transaction()).unwrap();
+        }
+        let view = caught_up(&sequencer.node, &follower);
+        assert_eq!(fingerprint(&view), fingerprint(&sequencer.view()));
+        wait_for("its pool is the same", || pooled(&follower) == pooled(&sequencer.node));
+        assert_eq!(follower.pool().counts(), sequencer.node.pool().counts());
+        match round {
+            9 | 25 => {
+                follower.stop();
+                assert_eq!(follower.status().phase, Phase::Stopped);
+                follower = follow_here(&settings, clock.clone());
+            }
+            15 | 30 => {
+                // Ends without any goodbye: what was only pooled is gone, here and there.
+                drop(sequencer);
+                let gone = || matches!(follower.status().phase, Phase::Disconnected(_));
+                wait_for("it notices", gone);
+                assert_eq!(fingerprint(&follower.view().unwrap()), fingerprint(&view), "reads go on");
+                sequencer = open();
+            }
+            _ => {}
+        }
+    }
+    let status = follower.status();
+    assert_eq!(status.following.unwrap().lag, 0);
+    assert_eq!((status.produces, status.signer), (true, sequencer.node.status().signer));
+    assert!(follower.catching_up().is_none());
+    wait_for("the sequencer knows of it", || {
+        let followers = sequencer.node.followers();
+        followers.len() == 1 && followers[0].name == "one" && followers[0].lag == 0
+    });
+    follower.report(b"metrics".to_vec());
+    wait_for("its metrics arrive", || sequencer.node.followers()[0].report.as_ref() == b"metrics");
+}
+
+#[test]
+fn its_age_is_that_of_the_last_tick_it_heard_of() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let settings = serving(datadir.path(), &wallets);
+    let clock = Arc::<SteppedClock>::default();
+    let mut sequencer = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    let follower = follow_here(&settings, clock.clone());
+    caught_up(&sequencer.node, &follower);
+    sequencer.tick();
+    wait_for("the tick is heard of", || follower.age() == Duration::ZERO);
+    clock.advance(Duration::from_secs(4));
+    assert_eq!(follower.age(), Duration::from_secs(4));
+    assert_eq!(follower.status().ready(follower.tick_limit()), Ok(()));
+    clock.advance(Duration::from_secs(2));
+    let late = follower.status().healthy(follower.tick_limit()).unwrap_err();
+    assert!(late.starts_with("last tick 6000 ms ago"), "{late}");
+    drop(sequencer);
+    wait_for("it notices", || matches!(follower.status().phase, Phase::Disconnected(_)));
+    let late = follower.status().ready(follower.tick_limit()).unwrap_err();
+    assert!(late.contains("the sequencer is not reachable"), "{late}");
+    // One that begins only now hears how old the tick is, although its own clock began later.
+    let mut settings = settings;
+    settings.produce = true;
+    let sequencer = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    clock.advance(Duration::from_secs(30));
+    let late = follow_here(&settings, Arc::<SteppedClock>::default());
+    caught_up(&sequencer.node, &late);
+    wait_for("it hears how old the last tick is", || late.age() >= Duration::from_secs(30));
+}
+
+#[test]
+fn a_node_that_only_serves_is_followed_too() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let settings = serving(datadir.path(), &wallets);
+    let clock = Arc::<SteppedClock>::default();
+    drop(
+        Bench::open(Settings { produce: true, ..settings.clone() }, clock.clone(), Arc::new(RealDisk))
+            .unwrap(),
+    );
+    let settings = Settings { produce: false, ..settings };
+    let sequencer = support::open_node(settings.clone()).unwrap();
+    sequencer.start_stepped().unwrap();
+    let follower = follow_here(&settings, clock.clone());
+    let view = caught_up(&sequencer, &follower);
+    assert_eq!(view.pending().block.hash, sequencer.view().unwrap().pending().block.hash);
+    assert!(!follower.status().produces);
+    follower.status().ready(follower.tick_limit()).unwrap();
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let settings = serving(datadir.path(), &wallets);
+    let role = Role::Follower { feed: datadir.path().join("feed.sock"), name: String::new() };
+    let follower = Settings { role, ..settings.clone() };
+    let error = support::open_node(follower.clone()).err().unwrap();
+    assert!(matches!(error, NodeError::NoGenesis { .. }), "{error}");
+    drop(Bench::open(settings, Arc::default(), Arc::new(RealDisk)).unwrap());
+    let other =
+        Settings { genesis: Some(foreseal_testkit::test_genesis(&Wallet::some(2))), ..follower.clone() };
+    let error = support::open_node(other).err().unwrap();
+    assert!(matches!(error, NodeError::OtherGenesis { .. }), "{error}");
+    // Nobody is there: it waits, says so, and can be stopped.
+    let node = support::open_node(follower).unwrap();
+    node.start();
+    wait_for("it says so", || matches!(node.status().phase, Phase::Disconnected(_)));
+    let reason = node.status().ready(node.tick_limit()).unwrap_err();
+    assert!(reason.starts_with("the sequencer is not reachable"), "{reason}");
+    assert!(node.control(|_| Ok(())).unwrap_err().to_string().contains("follows the sequencer"));
+    node.stop();
+    assert_eq!(node.status().phase, Phase::Stopped);
+}
+
+/// Everything that changes a development chain in random order, restarts of both sides among it: after every act the
+/// follower shows what the sequencer shows, of every block and every step.
+fn follows(cases: u32, acts: usize) {
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRunner::deterministic().new_rng());
+    for case in 0..cases {
+        let acts: Vec<(Act, u8)> =
+            prop::collection::vec((act(), 0..12_u8), acts).new_tree(&mut runner).unwrap().current();
+        let datadir = tempfile::tempdir().unwrap();
+        let mut run = Run::serving(datadir.path(), case % 2 == 0);
+        let (settings, disk, clock): (_, SimulatedDisk, _) =
+            (run.settings.clone(), run.disk.clone(), run.clock());
+        let start = || follow(&settings, clock.clone(), Arc::new(disk.clone()));
+        let mut follower = Some(start());
+        for (index, (act, chance)) in acts.iter().enumerate() {
+            match chance {
+                0 => follower = None,
+                1 => follower = Some(start()),
+                _ => {}
+            }
+            run.act(act);
+            if let Some(follower) = &follower {
+                let sequencer = &run.bench().node;
+                let view = caught_up(sequencer, follower);
+                assert_eq!(
+                    shown(&view),
+                    shown(&sequencer.view().unwrap()),
+                    "case {case}, act {index}: {act:?}"
+                );
+                wait_for("its pool is the same", || pooled(follower) == pooled(sequencer));
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_changes_the_chain_it_follows() {
+    follows(16, 60);
+}
+
+/// The long form: `make followers`.
+#[test]
+#[ignore = "takes minutes"]
+fn whatever_changes_the_chain_it_follows_for_long() {
+    follows(400, 120);
+}

@@ -1,0 +1,62 @@
+//! A sequencer and a follower of it in one process, over a real socket.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use alloy_primitives::B256;
+use foreseal_journal::{Disk, RealDisk};
+use foreseal_node::{Clock, Node, Phase, Role, Settings, Surroundings, View};
+use foreseal_testkit::Wallet;
+
+use super::settings;
+
+/// Longest time that anything takes that a test waits for.
+const LONG: Duration = Duration::from_secs(60);
+
+pub fn socket(datadir: &Path) -> PathBuf {
+    datadir.join("feed.sock")
+}
+
+/// Settings of a sequencer that serves followers.
+pub fn serving(datadir: &Path, wallets: &[Wallet]) -> Settings {
+    Settings { role: Role::Sequencer { feed: Some(socket(datadir)) }, ..settings(datadir, wallets) }
+}
+
+/// A follower of the sequencer with these settings, started.
+pub fn follow(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
+    let role = Role::Follower { feed: socket(&settings.datadir), name: "one".to_owned() };
+    let settings = Settings { role, ..settings.clone() };
+    let (randomness, secret) = (Box::new(|| B256::ZERO), Box::new(|| B256::ZERO));
+    let node = Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap();
+    node.start();
+    Arc::new(node)
+}
+
+/// A follower on the real disk.
+pub fn follow_here(settings: &Settings, clock: Arc<dyn Clock>) -> Arc<Node> {
+    follow(settings, clock, Arc::new(RealDisk))
+}
+
+/// Waits until it holds.
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The follower's view, once it is as far as the sequencer's.
+pub fn caught_up(sequencer: &Node, follower: &Node) -> Arc<View> {
+    let wanted = sequencer.view().unwrap();
+    let there = || {
+        let view = follower.view()?;
+        let same = view.place() == wanted.place() && follower.status().phase == Phase::Following;
+        same.then_some(view)
+    };
+    wait_for("the follower is up to date", || there().is_some());
+    there().unwrap()
+}
