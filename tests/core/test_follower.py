@@ -17,6 +17,7 @@ from live_node import ALICE, JUNK, outcomes, settings, wait_until
 
 # Runs a sequencer until its input ends.
 SEQUENCER = """
+import json
 import sys
 from time import sleep
 from foreseal._core import Node
@@ -27,8 +28,8 @@ while not node.ready()[0]:
     sleep(0.005)
 print("ready", flush=True)
 for line in sys.stdin:
-    reports = [(name, lag, metrics.decode()) for name, lag, _, metrics in node.reports()]
-    print(reports, flush=True)
+    reports = [[name, lag, metrics.decode()] for name, lag, _, metrics in node.reports()]
+    print(json.dumps(reports), flush=True)
 node.stop()
 """
 
@@ -51,28 +52,37 @@ class Pair:
         assert self._read() == "ready"
 
     def _read(self) -> str:
-        assert self._process is not None and self._process.stdout is not None
+        assert self._process is not None
+        assert self._process.stdout is not None
         assert select.select([self._process.stdout], [], [], 60)[0], "the sequencer says nothing"
         return self._process.stdout.readline().strip()
 
     def reports(self) -> list[Any]:
         """What the sequencer knows of its followers."""
-        assert self._process is not None and self._process.stdin is not None
+        assert self._process is not None
+        assert self._process.stdin is not None
         self._process.stdin.write("reports\n")
         self._process.stdin.flush()
-        return list(eval(self._read()))  # noqa: S307
+        return list(orjson.loads(self._read()))
 
     def kill(self) -> None:
         """End the sequencer without any goodbye."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait()
+        self._end()
 
     def stop(self) -> None:
         """End it in good order."""
-        assert self._process is not None and self._process.stdin is not None
-        self._process.stdin.close()
-        assert self._process.wait(60) == 0
+        assert self._process is not None
+        process = self._process
+        self._end()
+        assert process.returncode == 0
+
+    def _end(self) -> None:
+        """Close its input, which ends one that lives, and wait."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.communicate(timeout=60)
 
     def follow(self, **changes: Any) -> Node:
         """Start a follower in this process, which may be ready later."""
@@ -85,9 +95,7 @@ class Pair:
         """End everything."""
         for node in self.followers:
             node.stop()
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
+        self._end()
 
 
 @pytest.fixture
@@ -149,10 +157,11 @@ def test_a_submission_is_known_to_the_follower_when_it_is_answered(follower: Nod
         assert ask(follower, "foreseal_transactionStatus", answered)["status"] != "unknown"
     receipt = ask(follower, "eth_sendRawTransactionSync", transfer(20), 20_000)
     assert receipt["status"] == "0x1"
-    for raw, message in [(transfer(3), "nonce too low"), (transfer(21, 10**22), "insufficient funds")]:
+    for raw, message in [(transfer(3, 2), "nonce too low"), (transfer(21, 10**22), "insufficient funds")]:
         with pytest.raises(RpcError, match=message) as error:
             ask(follower, "eth_sendRawTransaction", raw)
-        assert error.value.code == -32000 and error.value.data is not None
+        assert error.value.code == -32000
+        assert error.value.data is not None
     with pytest.raises(RpcError) as gap:
         ask(follower, "eth_sendRawTransactionSync", transfer(30))
     assert (gap.value.code, gap.value.data) == (6, b'"0x15"')
@@ -185,7 +194,7 @@ def raise_outcome(node: Node) -> None:
 
 def test_the_sequencer_has_the_metrics_of_its_followers(pair: Pair, follower: Node) -> None:
     follower.report(b"one 1\n")
-    wait_until(lambda: pair.reports() == [("worker-0", 0, "one 1\n")])
+    wait_until(lambda: pair.reports() == [["worker-0", 0, "one 1\n"]])
     follower.stop()
     wait_until(lambda: pair.reports() == [])
 

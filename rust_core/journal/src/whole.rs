@@ -37,7 +37,9 @@ impl Whole {
     /// As the append with this number would be written.
     pub fn of(sequence: u64, hash: B256, records: &[Record]) -> Self {
         let mut bytes = Vec::new();
-        records.iter().for_each(|record| record.encode(&mut bytes));
+        for record in records {
+            record.encode(&mut bytes);
+        }
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         Self { sequence, hash, count, records: bytes }
     }

@@ -4,6 +4,7 @@
 
 mod plan;
 
+use alloy_primitives::B256;
 use foreseal_journal::{Whole, simulated::SimulatedDisk};
 use plan::{open, records};
 
@@ -55,7 +56,7 @@ fn after_older_segments_went_it_begins_with_the_oldest_that_is_kept() {
 
 #[test]
 fn bytes_that_are_no_records_are_named() {
-    let whole = Whole { sequence: 7, hash: Default::default(), count: 2, records: vec![3, 0xc0] };
+    let whole = Whole { sequence: 7, hash: B256::ZERO, count: 2, records: vec![3, 0xc0] };
     let error = whole.decode().unwrap_err();
     assert_eq!((error.sequence, error.index), (7, 0));
 }

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use alloy_primitives::B256;
 use foreseal_builder::BuildError;
 use foreseal_journal::{JournalError, LockError};
 use foreseal_pool::PoolError;
@@ -62,7 +63,7 @@ impl NodeError {
 }
 
 /// Why a submission is not taken.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     #[error(transparent)]
     Refused(#[from] PoolError),
@@ -71,4 +72,14 @@ pub enum SubmitError {
     /// Nothing that came in now, or waits in the pool, will ever be executed by this process.
     #[error("production stopped, so no transactions are taken: {0}")]
     Stopped(String),
+    /// This process follows one that it has no connection to.
+    #[error("the sequencer is not reachable: nothing is taken in until it is back")]
+    Away,
+    /// The connection broke before there was an answer.
+    #[error(
+        "the sequencer was lost before it answered: it is not known whether the transaction was taken in"
+    )]
+    Unknown { hash: B256 },
+    #[error("too many submissions are on their way to the sequencer: at most {max}")]
+    Busy { max: u64 },
 }

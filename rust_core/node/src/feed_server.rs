@@ -8,6 +8,7 @@
 //! Nobody who writes ever waits for a follower: one that is slower than the ring is long is cut, and comes back by its
 //! cursor. What it then lacks is in the journal.
 
+mod answers;
 mod connection;
 mod frames;
 mod peers;

@@ -17,4 +17,5 @@ mod outbox;
 mod replica;
 
 pub(crate) use following::Following;
+pub use outbox::Underway;
 pub(crate) use replica::Ground;

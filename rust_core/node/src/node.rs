@@ -2,18 +2,15 @@
 
 use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
 
-use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_journal::Disk;
-use foreseal_pool::{
-    Admission, PendingHead, Pool, PoolError, Rules, Submission, decode_submission, impersonated_submission,
-};
+use foreseal_pool::Pool;
 use foreseal_store::Store;
-use foreseal_types::{ChainSpec, Transaction};
+use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{
     CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError, Now, Phase, Producer,
-    Randomness, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, SubmitError, View, Watcher,
+    Randomness, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, View, Watcher,
     control::Control,
     datadir::{DataDir, Followed},
     feed_server::FeedServer,
@@ -35,19 +32,19 @@ pub struct Surroundings {
 pub struct Node {
     spec: Arc<ChainSpec>,
     settings: Settings,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     store: Store,
-    part: Part,
+    pub(crate) part: Part,
 }
 
 /// What the process does.
-enum Part {
+pub(crate) enum Part {
     Writer(Writing),
     Follower(Arc<Following>),
 }
 
 /// What the process has that writes the chain.
-struct Writing {
+pub(crate) struct Writing {
     datadir: Arc<DataDir>,
     control: Arc<Control>,
     signer: Option<Arc<StepSigner>>,
@@ -285,62 +282,6 @@ impl Node {
         &self.settings
     }
 
-    /// Takes a signed transaction into the pool. Decoding, recovery and blob proofs happen here, on the caller's
-    /// thread; only then the pool is locked.
-    ///
-    /// The view is read under the pool's lock: a view is published before its transactions leave the pool, so a
-    /// transaction is always seen in one of the two.
-    pub fn submit(&self, raw: &[u8]) -> Result<B256, SubmitError> {
-        self.add(self.decode(raw)?)
-    }
-
-    /// The first half of [`Self::submit`]: everything that needs no state.
-    pub fn decode(&self, raw: &[u8]) -> Result<Submission, SubmitError> {
-        self.check(|rules| decode_submission(raw, rules))
-    }
-
-    /// Takes a transaction that nobody signed into the pool: see [`Transaction::impersonated`].
-    ///
-    /// # Errors
-    /// As [`Self::submit`], and on chains that are not for development.
-    pub fn submit_impersonated(&self, transaction: Transaction) -> Result<B256, SubmitError> {
-        if self.settings.development.is_none() {
-            return Err(PoolError::Signature.into());
-        }
-        self.add(self.check(|rules| impersonated_submission(transaction, rules))?)
-    }
-
-    fn check(
-        &self,
-        check: impl FnOnce(&Rules) -> Result<Submission, PoolError>,
-    ) -> Result<Submission, SubmitError> {
-        self.check_production()?;
-        let view = self.view().ok_or(SubmitError::Starting)?;
-        Ok(check(&self.pool().rules(&self.spec, &view.pending().block.header))?)
-    }
-
-    /// Whether what comes in, or is in the pool, may yet be executed: production has not failed.
-    pub fn check_production(&self) -> Result<(), SubmitError> {
-        self.shared.failure().map_or(Ok(()), |reason| Err(SubmitError::Stopped(reason)))
-    }
-
-    fn add(&self, submission: Submission) -> Result<B256, SubmitError> {
-        let view = self.view().ok_or(SubmitError::Starting)?;
-        fetch_sender(&view, &submission);
-        let added = self.pool().add(submission, || self.view().unwrap_or(view))?;
-        self.shared.feed.arrived();
-        Ok(added.hash)
-    }
-
-    /// Takes a decoded transaction into the pool if it can run in the next step, and not otherwise.
-    pub fn submit_runnable(&self, submission: Submission) -> Result<Admission, SubmitError> {
-        let view = self.view().ok_or(SubmitError::Starting)?;
-        fetch_sender(&view, &submission);
-        let admission = self.pool().add_runnable(submission, || self.view().unwrap_or(view))?;
-        self.shared.feed.arrived();
-        Ok(admission)
-    }
-
     /// Views, ticks and arrivals in order, for one taker.
     pub fn feed(&self) -> &Feed {
         &self.shared.feed
@@ -349,6 +290,14 @@ impl Node {
     /// What those who wait for a newer view wait on; the end of production wakes them too.
     pub fn changes(&self) -> &Changes {
         &self.shared.changes
+    }
+
+    /// How often something came of the sequencer that those may wait for who submitted.
+    pub fn answers(&self) -> u64 {
+        match &self.part {
+            Part::Writer(_) => 0,
+            Part::Follower(following) => following.answers(),
+        }
     }
 
     /// The node at this moment.
@@ -394,17 +343,6 @@ impl Node {
     /// Time since the last tick.
     pub fn age(&self) -> Duration {
         self.shared.age()
-    }
-}
-
-/// Reads from the disk what the pool is going to ask under its lock, where a step may have to wait for it.
-fn fetch_sender(view: &View, submission: &Submission) {
-    let state = view.state();
-    // What cannot be read is for the pool to say.
-    if let Ok(Some(account)) = state.account(&submission.sender())
-        && account.code_hash != KECCAK256_EMPTY
-    {
-        let _ = state.code(&account.code_hash);
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Status {
 pub struct FollowingStatus {
     /// Appends that the sequencer has told of and that are not applied yet.
     pub lag: u64,
+    /// How often it began with the store: once, and again whenever its cursor was gone.
+    pub beginnings: u64,
     /// Where the sequencer was when it last said so.
     pub sequencer: Option<Phase>,
     /// Time since anything was heard of it.
@@ -112,9 +114,10 @@ impl Status {
             Phase::Disconnected(reason) => format!("; the sequencer is not reachable: {reason}"),
             _ => String::new(),
         };
-        let (late, what) = match self.produces {
-            true => (self.age, "last tick"),
-            false => (following.unheard, "last word of the sequencer"),
+        let (late, what) = if self.produces {
+            (self.age, "last tick")
+        } else {
+            (following.unheard, "last word of the sequencer")
         };
         if late <= limit {
             return Ok(());

@@ -16,9 +16,11 @@
 mod down;
 mod error;
 mod frame;
+mod outcome;
 mod up;
 
 pub use down::{Down, Ending, Pulse, Said, Welcome};
 pub use error::WireError;
 pub use frame::{GREATEST_DOWN, GREATEST_UP, read_frame};
+pub use outcome::Outcome;
 pub use up::{Cursor, Hello, Up};

@@ -78,7 +78,7 @@ fn entries_come_in_order_and_what_repeats_itself_is_one() {
     let (before, _) = bench.node.feed().newest().unwrap();
     bench.node.submit(&workload.next_transaction()).unwrap();
     let raw = workload.next_transaction();
-    bench.node.submit_runnable(bench.node.decode(&raw).unwrap()).unwrap();
+    bench.node.send(bench.node.decode(&raw).unwrap(), true).unwrap();
     bench.tick();
     let (after, newest) = bench.node.feed().newest().unwrap();
     let taken = take(&bench);

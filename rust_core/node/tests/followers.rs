@@ -6,7 +6,10 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use foreseal_journal::{RealDisk, simulated::SimulatedDisk};
+use foreseal_journal::{
+    RealDisk,
+    simulated::{Fault, SimulatedDisk},
+};
 use foreseal_node::{Node, NodeError, Phase, Role, Settings, SteppedClock};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use proptest::{
@@ -63,7 +66,8 @@ fn it_shows_every_step_and_the_pool_and_goes_on_after_each_was_restarted() {
         }
     }
     let status = follower.status();
-    assert_eq!(status.following.unwrap().lag, 0);
+    let following = status.following.unwrap();
+    assert_eq!((following.lag, following.beginnings), (0, 1), "it went on by its cursor");
     assert_eq!((status.produces, status.signer), (true, sequencer.node.status().signer));
     assert!(follower.catching_up().is_none());
     wait_for("the sequencer knows of it", || {
@@ -145,6 +149,45 @@ fn what_cannot_be_followed_is_refused() {
     assert!(node.control(|_| Ok(())).unwrap_err().to_string().contains("follows the sequencer"));
     node.stop();
     assert_eq!(node.status().phase, Phase::Stopped);
+}
+
+/// What a follower showed is what the sequencer has after a power loss, wherever the disk failed.
+#[test]
+fn what_a_follower_showed_is_never_lost() {
+    let wallets = Wallet::some(2);
+    let run = |disk: &SimulatedDisk, fails: Option<u64>| {
+        let datadir = tempfile::tempdir().unwrap();
+        let settings = serving(datadir.path(), &wallets);
+        let clock = Arc::<SteppedClock>::default();
+        let mut sequencer = Bench::open(settings.clone(), clock.clone(), Arc::new(disk.clone())).unwrap();
+        let begun = disk.operations();
+        let follower = follow(&settings, clock.clone(), Arc::new(disk.clone()));
+        caught_up(&sequencer.node, &follower);
+        if let Some(operation) = fails {
+            disk.fail_at(begun + operation, Fault::Crash);
+        }
+        let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 5);
+        let ticks = (0..14).take_while(|_| {
+            sequencer.node.submit(&workload.next_transaction()).unwrap();
+            sequencer.try_tick().is_ok()
+        });
+        let done = ticks.count();
+        // What was told is applied by now: the last word of a connection ends it.
+        drop(sequencer);
+        wait_for("it notices", || matches!(follower.status().phase, Phase::Disconnected(_)));
+        let shown = fingerprint(&follower.view().unwrap());
+        follower.stop();
+        drop(follower);
+        disk.lose_power(done as u64);
+        let sequencer = Bench::open(settings, clock, Arc::new(disk.clone())).unwrap();
+        let kept = fingerprint(&sequencer.view());
+        assert!(shown.iter().all(|step| kept.contains(step)), "at operation {fails:?}");
+        (done, disk.operations() - begun)
+    };
+    let (ticks, operations) = run(&SimulatedDisk::default(), None);
+    assert_eq!(ticks, 14);
+    let cut = (0..operations).filter(|operation| run(&SimulatedDisk::default(), Some(*operation)).0 < 14);
+    assert!(cut.count() > 10);
 }
 
 /// Everything that changes a development chain in random order, restarts of both sides among it: after every act the

@@ -83,24 +83,27 @@ impl Shared {
     fn run(&self) {
         let node = self.api.node();
         let mut waiting: Vec<Waiting> = Vec::new();
-        let (mut shown, mut deadline) = (Weak::new(), None);
+        let (mut shown, mut answers, mut deadline) = (Weak::new(), 0, None);
         while !self.stopped.load(Ordering::Acquire) {
             let seen = node.changes().count();
             let newest = node.view().map_or_else(Weak::new, |view| Arc::downgrade(&view));
+            let answered = node.answers();
             let mut looked_at = std::mem::take(&mut *self.added.lock());
             // In the same view, in time and with production going on, the others have nothing new: else each one added
             // would cost a look at all.
             if !Weak::ptr_eq(&shown, &newest)
+                || answers != answered
                 || node.check_production().is_err()
                 || deadline.is_some_and(|deadline| node.now().monotonic >= deadline)
             {
                 looked_at.append(&mut waiting);
             }
-            shown = newest;
+            (shown, answers) = (newest, answered);
             looked_at.retain(|waiting| !self.answer(waiting));
             waiting.append(&mut looked_at);
             deadline = waiting.iter().map(|waiting| waiting.wait.deadline()).min();
-            let sleep = deadline.map_or(IDLE, |deadline| deadline.saturating_sub(node.now().monotonic));
+            let sleep =
+                deadline.map_or(IDLE, |deadline| deadline.saturating_sub(node.now().monotonic).min(IDLE));
             node.changes().wait(seen, sleep);
         }
         for Waiting { ticket, .. } in waiting.into_iter().chain(std::mem::take(&mut *self.added.lock())) {

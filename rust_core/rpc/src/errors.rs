@@ -241,7 +241,13 @@ impl From<Error> for RpcError {
             Error::Trace(error) => Self::new(SERVER, error.to_string()),
             Error::TraceLimit(limit) => limit.into(),
             Error::Submit(SubmitError::Refused(error)) => error.into(),
-            Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_))) => {
+            Error::Submit(error @ SubmitError::Unknown { hash }) => {
+                let mut data = Vec::with_capacity(68);
+                write_data(&mut data, hash.as_slice());
+                Self { data: Some(data), ..Self::new(UNAVAILABLE, error.to_string()) }
+            }
+            Error::Submit(SubmitError::Busy { max }) => Self::limit("there are", "submissions", max),
+            Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_) | SubmitError::Away)) => {
                 Self::new(UNAVAILABLE, error.to_string())
             }
             Error::Sync(error) => error.into(),
@@ -396,7 +402,8 @@ impl From<ControlError> for RpcError {
             C::Starting | C::Stopped(_) | C::Failed(_) => UNAVAILABLE,
             C::NoSuchBlock(_) => NOT_FOUND,
             C::Timestamp { .. } | C::Clock(_) => INVALID_PARAMS,
-            C::NotProducing
+            C::Follower
+            | C::NotProducing
             | C::NotDevelopment
             | C::Finalized { .. }
             | C::Finality { .. }

@@ -33,6 +33,7 @@ mod traces;
 mod transaction_status;
 mod transactions;
 mod txpool;
+mod wait;
 
 pub use api::{Api, Context, Limits, Reply};
 pub use development::{Development, DevelopmentError, Key};
@@ -42,6 +43,7 @@ pub use preconfirmation::{
     Contradiction, Evidence, Misfit, MisfitError, PreconfirmationReceipt, UnsignedError,
     VerifiedPreconfirmation, contradiction,
 };
-pub use send_sync::{SyncError, Wait};
+pub use send_sync::SyncError;
 pub use subscriptions::{Notice, Pump, Sink, Subscribed, Subscriptions};
 pub use table::{Access, Argument, Cost, Kind, Method, method, methods};
+pub use wait::Wait;

@@ -7,9 +7,10 @@ use foreseal_node::{Node, SubmitError};
 use foreseal_pool::{Admission, PoolError, Status, Waiting};
 
 use crate::{
-    Argument, Context, Error, Kind, Method, Reply,
+    Argument, Context, Error, Kind, Method, Reply, Wait,
     params::{Milliseconds, Params},
     transactions::receipt_of,
+    wait::{Then, submit},
 };
 
 pub const METHODS: &[Method] = &[Method::waiting(
@@ -40,29 +41,46 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
     let node = context.node;
     let submission = node.decode(&raw)?;
     let (hash, nonce) = (submission.hash(), submission.nonce());
-    let receipt = || -> Result<Option<Vec<u8>>, Error> { Ok(receipt_of(&*context.newest_view()?, &hash)?) };
-    if let Some(receipt) = receipt()? {
+    if let Some(receipt) = receipt_of(&*context.newest_view()?, &hash)? {
         return Ok(Reply::Ready(receipt));
     }
-    let waiting = match node.submit_runnable(submission) {
-        Ok(Admission::Added(_)) => None,
-        Ok(Admission::WouldWait(waiting)) => Some(waiting),
-        Err(SubmitError::Refused(PoolError::AlreadyKnown)) => match node.pool().status(&hash) {
-            Status::Queued(waiting) => Some(waiting),
-            Status::Pooled | Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown => None,
-        },
-        Err(error) => {
-            // Somebody else may have sent it, and it has been executed since the view was looked at.
-            return receipt()?.map(Reply::Ready).ok_or(error.into());
+    let time = time_to_wait(time, context.limits.sync_time);
+    submit(node, submission, true, Then::Receipt(Awaiting { hash, nonce, time }))
+}
+
+/// A transaction that was submitted, whose receipt somebody wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Awaiting {
+    hash: B256,
+    nonce: u64,
+    time: Duration,
+}
+
+impl Awaiting {
+    /// What follows from the answer to the submission.
+    pub fn answered(self, node: &Node, answer: Result<Admission, SubmitError>) -> Result<Reply, Error> {
+        let Self { hash, nonce, time } = self;
+        let waiting = match answer {
+            Ok(Admission::Added(_)) => None,
+            Ok(Admission::WouldWait(waiting)) => Some(waiting),
+            Err(SubmitError::Refused(PoolError::AlreadyKnown)) => match node.pool().status(&hash) {
+                Status::Queued(waiting) => Some(waiting),
+                Status::Pooled | Status::Dropped(_) | Status::Replaced { .. } | Status::Unknown => None,
+            },
+            Err(error) => {
+                // Somebody else may have sent it, and it has been executed since the view was looked at.
+                let view = node.view().ok_or(Error::Starting)?;
+                return receipt_of(&view, &hash)?.map(Reply::Ready).ok_or(error.into());
+            }
+        };
+        match waiting {
+            None => {
+                let deadline = node.now().monotonic.saturating_add(time);
+                Ok(Reply::Later(Wait::for_receipt(Awaited { hash, time, deadline })))
+            }
+            Some(Waiting::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
+            Some(waiting) => Err(SyncError::NotExecutable { hash, reason: waiting.to_string() }.into()),
         }
-    };
-    match waiting {
-        None => {
-            let time = time_to_wait(time, context.limits.sync_time);
-            Ok(Reply::Later(Wait { hash, time, deadline: node.now().monotonic.saturating_add(time) }))
-        }
-        Some(Waiting::NonceGap { expected }) => Err(SyncError::NonceGap { nonce, expected }.into()),
-        Some(waiting) => Err(SyncError::NotExecutable { hash, reason: waiting.to_string() }.into()),
     }
 }
 
@@ -74,22 +92,21 @@ fn time_to_wait(asked: Option<Milliseconds>, limit: Duration) -> Duration {
 
 /// A transaction that is in the pool, and somebody who waits for its receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub(crate) struct Awaited {
     hash: B256,
     time: Duration,
     /// On the node's monotonic clock.
     deadline: Duration,
 }
 
-impl Wait {
-    /// Until when it makes sense to ask again, on the node's monotonic clock.
+impl Awaited {
+    /// Until when it waits, on the node's monotonic clock.
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// The receipt in the newest view, or why there will be none; `None` as long as neither is known. To be asked again
-    /// after every change of the node ([`foreseal_node::Changes`]) and at the deadline.
-    pub(crate) fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
+    /// The receipt in the newest view, or why there will be none; `None` as long as neither is known.
+    pub fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
         let hash = self.hash;
         // Before the view: a step made until production failed, or that takes it from the pool meanwhile, is in it.
         let production = node.check_production();
@@ -109,7 +126,7 @@ impl Wait {
     }
 
     /// The answer to somebody who does not wait any longer.
-    pub(crate) fn give_up(&self) -> Error {
+    pub fn give_up(&self) -> Error {
         SyncError::Timeout { hash: self.hash, waited: self.time }.into()
     }
 }

@@ -2,18 +2,21 @@
 
 use alloy_primitives::Bytes;
 
-use crate::{Argument, Context, Error, Kind, Method, json::write_data, params::Params};
+use crate::{
+    Argument, Context, Error, Kind, Method, Reply,
+    params::Params,
+    wait::{Then, submit},
+};
 
-pub const METHODS: &[Method] = &[Method::threaded(
+pub const METHODS: &[Method] = &[Method::waiting(
     "eth_sendRawTransaction",
     &[Argument::required("data", Kind::Data)],
     send_raw_transaction,
 )];
 
-fn send_raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+fn send_raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Reply, Error> {
     let raw: Bytes = params.required()?;
-    let hash = context.node.submit(&raw)?;
-    let mut out = Vec::new();
-    write_data(&mut out, hash.as_slice());
-    Ok(out)
+    let submission = context.node.decode(&raw)?;
+    let hash = submission.hash();
+    submit(context.node, submission, false, Then::Hash(hash))
 }

@@ -15,13 +15,14 @@ use foreseal_journal::JournalError;
 use foreseal_types::mutant;
 
 use super::{
-    FrameLog, Source,
+    Source,
+    answers::Answers,
     frames::{Standing, Taken},
     peers::Peer,
 };
 use crate::{
     Phase,
-    wire::{Cursor, Down, Ending, GREATEST_UP, Hello, Pulse, Said, Up, WireError, read_frame},
+    wire::{Cursor, Down, Ending, GREATEST_UP, Hello, Outcome, Pulse, Said, Up, WireError, read_frame},
 };
 
 /// A side that says nothing for so long is gone; one that does not take what is sent to it as well. By the machine's time,
@@ -54,8 +55,9 @@ pub(super) fn serve(source: &Source, stream: &UnixStream) -> Result<(), Left> {
     let mut out = BufWriter::new(stream);
     let ended = greet(source, stream).and_then(|(hello, peer)| {
         let _attached = Attached::to(source, &peer);
-        let ears = listen(stream.try_clone()?, &peer, source.log.clone())?;
-        let mut talk = Talk { source, out: &mut out, ears, said: None, at: 0, ticks: 0 };
+        let ears = listen(stream.try_clone()?, &peer, source)?;
+        let seen = source.log.standing();
+        let mut talk = Talk { source, out: &mut out, ears, said: None, pulsed: Instant::now(), at: 0, seen };
         talk.run(hello.cursor)
     });
     if let Err(Left::Told(ending)) = &ended {
@@ -122,15 +124,31 @@ impl Drop for Attached<'_> {
     }
 }
 
-/// Starts the thread that hears what the follower says. What it answers turns true when there is nothing more to hear.
-fn listen(mut stream: UnixStream, peer: &Arc<Peer>, log: Arc<FrameLog>) -> io::Result<Arc<AtomicBool>> {
-    let gone = Arc::new(AtomicBool::new(false));
-    let (over, peer) = (gone.clone(), peer.clone());
+/// What the other thread of a connection hears.
+#[derive(Debug, Default)]
+struct Ears {
+    answers: Answers,
+    /// Whether there is nothing more to hear.
+    gone: AtomicBool,
+}
+
+/// Starts the thread that hears what the follower says.
+fn listen(mut stream: UnixStream, peer: &Arc<Peer>, source: &Source) -> io::Result<Arc<Ears>> {
+    let ears = Arc::<Ears>::default();
+    let (own, peer) = (ears.clone(), peer.clone());
+    let (log, shared) = (source.log.clone(), source.shared.clone());
     let run = move || {
         while let Ok(Some((kind, body))) = read_frame(&mut stream, GREATEST_UP) {
             match Up::decode(kind, body) {
                 Ok(Up::Alive { next }) => peer.next.store(next, Ordering::Release),
                 Ok(Up::Report(metrics)) => *peer.report.lock() = metrics,
+                Ok(Up::Submit { number, runnable, submission }) => {
+                    let outcome = Outcome::of(shared.admit_forwarded(&submission, runnable));
+                    // What it did to the pool is in the log by now.
+                    let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
+                    own.answers.add(at, Down::Answer { number, outcome }.encode());
+                    log.wake();
+                }
                 Ok(Up::Hello(_)) => {}
                 Err(error) => {
                     tracing::warn!(%error, name = peer.name, "a follower says what cannot be read");
@@ -138,25 +156,26 @@ fn listen(mut stream: UnixStream, peer: &Arc<Peer>, log: Arc<FrameLog>) -> io::R
                 }
             }
         }
-        over.store(true, Ordering::Release);
+        own.gone.store(true, Ordering::Release);
         log.wake();
     };
     std::thread::Builder::new().name("foreseal-feed-ear".to_owned()).spawn(run)?;
-    Ok(gone)
+    Ok(ears)
 }
 
 /// The sequencer's side of a connection.
 struct Talk<'s, 'o> {
     source: &'s Source,
     out: &'o mut BufWriter<&'s UnixStream>,
-    /// Whether the follower has gone.
-    ears: Arc<AtomicBool>,
+    ears: Arc<Ears>,
     /// What was said last, and when.
     said: Option<(Said, Instant)>,
+    /// When the last sign of life was given.
+    pulsed: Instant,
     /// Place in the log of the frame that is sent next.
     at: u64,
-    /// Ticks that were told.
-    ticks: u64,
+    /// Where the log stood when it was last looked at.
+    seen: Standing,
 }
 
 impl Talk<'_, '_> {
@@ -229,7 +248,7 @@ impl Talk<'_, '_> {
             }
         }
         self.write(&Down::Pool(pool))?;
-        (self.at, self.ticks) = (standing.end, standing.ticks);
+        (self.at, self.seen) = (standing.end, standing);
         self.pulse(false)
     }
 
@@ -244,7 +263,12 @@ impl Talk<'_, '_> {
 
     /// Waits for something to happen, and tells it.
     fn go_on(&mut self) -> Result<(), Left> {
-        let (taken, standing) = self.source.log.take(self.at, self.ticks, BEAT);
+        for answer in self.ears.answers.due(self.at) {
+            self.out.write_all(&answer)?;
+        }
+        self.out.flush()?;
+        let (taken, standing) = self.source.log.take(self.at, self.seen, BEAT);
+        let before = std::mem::replace(&mut self.seen, standing);
         match taken {
             Taken::Frames(frames) => {
                 frames.iter().try_for_each(|frame| self.out.write_all(frame))?;
@@ -254,18 +278,16 @@ impl Talk<'_, '_> {
             Taken::FellBehind => return Err(Left::Told(Ending::FellBehind)),
             Taken::Closed => return Err(Left::Told(Ending::Stopping)),
         }
-        if self.at == standing.end {
-            let ticked = standing.ticks != self.ticks;
-            self.ticks = standing.ticks;
+        let ticked = standing.ticks != before.ticks;
+        if ticked || self.pulsed.elapsed() >= BEAT {
             self.pulse(ticked)?;
         }
         self.say()?;
-        self.out.flush()?;
         self.heard()
     }
 
     fn heard(&self) -> Result<(), Left> {
-        if self.ears.load(Ordering::Acquire) { Err(Left::Closed) } else { Ok(()) }
+        if self.ears.gone.load(Ordering::Acquire) { Err(Left::Closed) } else { Ok(()) }
     }
 
     fn pulse(&mut self, ticked: bool) -> Result<(), Left> {
@@ -273,6 +295,7 @@ impl Talk<'_, '_> {
         let (age, next) = (shared.age(), self.source.log.standing().next);
         let latest = shared.view().map_or(0, |view| view.latest().number());
         self.write(&Down::Pulse(Pulse { ticked, age, next, latest }))?;
+        self.pulsed = Instant::now();
         Ok(self.out.flush()?)
     }
 

@@ -34,6 +34,8 @@ struct Ring {
     next: u64,
     /// Ticks so far.
     ticks: u64,
+    /// How often those who wait were woken for something else.
+    wakes: u64,
     /// Connections that take from it; without any nothing is kept.
     takers: usize,
     closed: bool,
@@ -66,13 +68,14 @@ pub(crate) struct Standing {
     /// Sequence number of the next append.
     pub next: u64,
     pub ticks: u64,
+    pub wakes: u64,
 }
 
 impl FrameLog {
     /// An empty one, for the appends from number `next` on.
     pub fn new(next: u64) -> Self {
         let frames = VecDeque::new();
-        let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, takers: 0, closed: false };
+        let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, wakes: 0, takers: 0, closed: false };
         Self { ring: Mutex::new(ring), grown: Condvar::new() }
     }
 
@@ -97,7 +100,7 @@ impl FrameLog {
 
     /// Wakes those who wait, for what is not in the log.
     pub fn wake(&self) {
-        let _ring = self.ring.lock();
+        self.ring.lock().wakes += 1;
         self.grown.notify_all();
     }
 
@@ -134,10 +137,11 @@ impl FrameLog {
     }
 
     /// The frames from place `at` on, as many as go into one write. Waits for one, at most for `wait`, and no longer than
-    /// until the sequencer ticked more often than `ticks` times.
-    pub fn take(&self, at: u64, ticks: u64, wait: Duration) -> (Taken, Standing) {
+    /// until there were more ticks or wakes than when it stood at `seen`.
+    pub fn take(&self, at: u64, seen: Standing, wait: Duration) -> (Taken, Standing) {
         let mut ring = self.ring.lock();
-        if ring.end() <= at && ring.ticks == ticks && !ring.closed {
+        let same = ring.ticks == seen.ticks && ring.wakes == seen.wakes;
+        if ring.end() <= at && same && !ring.closed {
             self.grown.wait_for(&mut ring, wait);
         }
         (ring.taken(at), ring.standing())
@@ -160,7 +164,7 @@ impl Ring {
     }
 
     fn standing(&self) -> Standing {
-        Standing { end: self.end(), next: self.next, ticks: self.ticks }
+        Standing { end: self.end(), next: self.next, ticks: self.ticks, wakes: self.wakes }
     }
 
     fn clear(&mut self) {

@@ -86,12 +86,15 @@ impl<'f> Session<'f> {
         let (outbox, known) = (&self.following.outbox, &self.following.known);
         let broken = std::thread::scope(|scope| {
             let done = self.greet(stream).and_then(|mut input| {
+                outbox.open();
                 scope.spawn(|| outbox.send(stream, known, &over));
                 self.listen(&mut input)
             });
             over.store(true, Ordering::Release);
             outbox.wake();
             let _ = stream.shutdown(Shutdown::Both);
+            outbox.close();
+            self.following.shared.changes.notify();
             done
         });
         let Err(broken) = broken else { return Ended::lost(Break::Closed.to_string()) };
@@ -125,6 +128,7 @@ impl<'f> Session<'f> {
         if let Some(seed) = seed {
             let replica = Replica::begin(ground.clone(), &seed, &leader, self.held.undone)?;
             self.held.replica = Some(replica);
+            known.begun();
         }
         self.note_progress();
         known.set_leader(leader.clone());
@@ -141,7 +145,7 @@ impl<'f> Session<'f> {
     }
 
     fn take(&mut self, down: Down) -> Result<(), Break> {
-        let Following { shared, known, .. } = self.following;
+        let Following { shared, known, outbox, .. } = self.following;
         match down {
             Down::Welcome(_) => {}
             Down::Append(append) => {
@@ -169,7 +173,17 @@ impl<'f> Session<'f> {
                 known.told(next, latest);
                 shared.hear_tick(age, ticked);
             }
-            Down::Said(said) => known.set_said(said),
+            Down::Said(said) => {
+                let failed = matches!(said.phase, Phase::Failed(_));
+                known.set_said(said);
+                if failed {
+                    shared.changes.notify();
+                }
+            }
+            Down::Answer { number, outcome } => {
+                outbox.answered(number, outcome);
+                shared.changes.notify();
+            }
             Down::End(ending) => return Err(Break::Ended(ending)),
         }
         Ok(())

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use foreseal_pool::Submission;
 use parking_lot::Mutex;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     replica::{Ground, Replica},
 };
 use crate::{
-    CatchingUp, NodeError, Phase, PoolStart,
+    CatchingUp, NodeError, Phase, PoolStart, SubmitError, Underway,
     shared::Shared,
     status::{FollowingStatus, Status},
 };
@@ -106,6 +107,24 @@ impl Following {
         self.outbox.report(metrics.into());
     }
 
+    /// Sends a submission to the sequencer.
+    pub fn send(&self, submission: &Submission, runnable: bool) -> Result<Underway, SubmitError> {
+        self.outbox.submit(submission, runnable)
+    }
+
+    /// How many answers came so far.
+    pub fn answers(&self) -> u64 {
+        self.outbox.answers()
+    }
+
+    /// Why the sequencer's production stopped, if it did.
+    pub fn failure(&self) -> Option<String> {
+        match self.known.said()?.phase {
+            Phase::Failed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
     fn run(&self) {
         let (mut held, mut wait) = (Held::default(), FIRST_WAIT);
         while !self.shared.stopping() {
@@ -168,6 +187,7 @@ impl Following {
             shown: self.shared.view().is_some(),
             following: Some(FollowingStatus {
                 lag: self.known.lag(),
+                beginnings: self.known.beginnings(),
                 sequencer,
                 unheard: self.shared.unheard(),
             }),

@@ -28,6 +28,8 @@ pub(crate) struct Known {
     applied: AtomicU64,
     /// Number of the newest sealed block that it shows.
     latest: AtomicU64,
+    /// How often the replica began with the store.
+    beginnings: AtomicU64,
     /// The newest sealed blocks at the beginning of a connection and now, until it is up to date.
     catching_up: Mutex<Option<(u64, u64)>>,
 }
@@ -53,6 +55,14 @@ impl Known {
     pub fn told(&self, next: u64, latest: u64) {
         self.told.store(next, Ordering::Release);
         self.latest.store(latest, Ordering::Release);
+    }
+
+    pub fn begun(&self) {
+        self.beginnings.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub fn beginnings(&self) -> u64 {
+        self.beginnings.load(Ordering::Acquire)
     }
 
     pub fn set_catching_up(&self, from_to: Option<(u64, u64)>) {

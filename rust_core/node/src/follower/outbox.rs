@@ -1,27 +1,91 @@
-//! What is on the way to the sequencer.
+//! What is on the way to the sequencer, and who waits for its answer.
 
 use std::{
+    collections::HashMap,
     io::Write,
     os::unix::net::UnixStream,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
-use alloy_primitives::Bytes;
+use alloy_primitives::{B256, Bytes};
+use foreseal_pool::{Admission, Submission};
 use parking_lot::{Condvar, Mutex};
 
 use super::leader::Known;
-use crate::{feed_server::BEAT, wire::Up};
+use crate::{
+    SubmitError,
+    feed_server::BEAT,
+    wire::{Outcome, Up},
+};
+
+/// Submissions that may be under way at once.
+const MOST: usize = 16_384;
 
 /// Written by whoever has something to say, sent by one thread per connection.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
     added: Condvar,
+    /// How many were answered.
+    answers: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
+    /// Whether there is a connection.
+    open: bool,
     report: Option<Bytes>,
+    /// Number of the next submission.
+    next: u64,
+    /// Numbers of those that are not sent yet, and their frames.
+    unsent: Vec<(u64, Vec<u8>)>,
+    underway: HashMap<u64, Underway>,
+}
+
+/// A submission on its way to the sequencer, and its answer once that is there.
+#[derive(Clone, Debug)]
+pub struct Underway(Arc<Slot>);
+
+#[derive(Debug)]
+struct Slot {
+    hash: B256,
+    answer: Mutex<Option<Result<Admission, SubmitError>>>,
+    answered: Condvar,
+}
+
+impl Underway {
+    fn new(hash: B256) -> Self {
+        Self(Arc::new(Slot { hash, answer: Mutex::default(), answered: Condvar::new() }))
+    }
+
+    /// The sequencer's answer, once; `None` until it is there.
+    pub fn take(&self) -> Option<Result<Admission, SubmitError>> {
+        self.0.answer.lock().take()
+    }
+
+    /// What is true of it as long as there is no answer.
+    pub fn unknown(&self) -> SubmitError {
+        SubmitError::Unknown { hash: self.0.hash }
+    }
+
+    /// As [`Self::take`], and waits for it: it comes, or the connection breaks.
+    pub fn wait(&self) -> Result<Admission, SubmitError> {
+        let mut answer = self.0.answer.lock();
+        loop {
+            match answer.take() {
+                Some(answer) => return answer,
+                None => self.0.answered.wait(&mut answer),
+            }
+        }
+    }
+
+    fn answer(&self, answer: Result<Admission, SubmitError>) {
+        *self.0.answer.lock() = Some(answer);
+        self.0.answered.notify_all();
+    }
 }
 
 impl Outbox {
@@ -37,19 +101,83 @@ impl Outbox {
         self.added.notify_all();
     }
 
+    /// There is a connection.
+    pub fn open(&self) {
+        self.waiting.lock().open = true;
+    }
+
+    /// There is none any more: what was not sent is refused, of the rest nothing is known.
+    pub fn close(&self) {
+        let (unsent, underway) = {
+            let mut waiting = self.waiting.lock();
+            waiting.open = false;
+            (std::mem::take(&mut waiting.unsent), std::mem::take(&mut waiting.underway))
+        };
+        for (number, one) in underway {
+            let sent = unsent.iter().all(|(unsent, _)| *unsent != number);
+            let error = if sent { one.unknown() } else { SubmitError::Away };
+            one.answer(Err(error));
+            // After the answer: whoever sees the number looks for it.
+            self.answers.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// How many were answered so far.
+    pub fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Acquire)
+    }
+
+    /// Sends a submission on.
+    pub fn submit(&self, submission: &Submission, runnable: bool) -> Result<Underway, SubmitError> {
+        let underway = Underway::new(submission.hash());
+        let mut bytes = Vec::new();
+        submission.encode(&mut bytes);
+        let mut waiting = self.waiting.lock();
+        if !waiting.open {
+            return Err(SubmitError::Away);
+        }
+        if waiting.underway.len() >= MOST {
+            return Err(SubmitError::Busy { max: MOST as u64 });
+        }
+        let number = waiting.next;
+        waiting.next += 1;
+        let frame = Up::Submit { number, runnable, submission: bytes.into() }.encode();
+        waiting.unsent.push((number, frame));
+        waiting.underway.insert(number, underway.clone());
+        drop(waiting);
+        self.added.notify_all();
+        Ok(underway)
+    }
+
+    /// The sequencer answered the submission with this number.
+    pub fn answered(&self, number: u64, outcome: Outcome) {
+        let underway = self.waiting.lock().underway.remove(&number);
+        let Some(underway) = underway else { return };
+        underway.answer(match outcome {
+            Outcome::Admitted(admission) => Ok(admission),
+            Outcome::Refused(error) => Err(SubmitError::Refused(error)),
+            Outcome::Stopped(reason) => Err(SubmitError::Stopped(reason)),
+            Outcome::Starting => Err(SubmitError::Starting),
+        });
+        self.answers.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Sends what is added, and a sign of life now and then, until it is over or the connection breaks.
     pub fn send(&self, mut stream: &UnixStream, known: &Known, over: &AtomicBool) {
         while !over.load(Ordering::Acquire) {
-            let mut frames = Up::Alive { next: known.next() }.encode();
+            let mut frames = Vec::new();
             {
                 let mut waiting = self.waiting.lock();
-                if waiting.report.is_none() && !over.load(Ordering::Acquire) {
+                let idle = waiting.report.is_none() && waiting.unsent.is_empty();
+                if idle && !over.load(Ordering::Acquire) {
                     self.added.wait_for(&mut waiting, BEAT);
                 }
+                waiting.unsent.drain(..).for_each(|(_, frame)| frames.extend(frame));
                 if let Some(metrics) = waiting.report.take() {
                     frames.extend(Up::Report(metrics).encode());
                 }
             }
+            frames.extend(Up::Alive { next: known.next() }.encode());
             if stream.write_all(&frames).is_err() {
                 return;
             }

@@ -7,7 +7,7 @@ use alloy_rlp::{Encodable, RlpDecodable, RlpEncodable};
 use foreseal_journal::Whole;
 
 use super::{
-    WireError,
+    Outcome, WireError,
     frame::framed,
     up::{VERSION, exact},
 };
@@ -66,6 +66,11 @@ pub enum Down {
     Pool(Bytes),
     Pulse(Pulse),
     Said(Said),
+    /// To the submission with this number.
+    Answer {
+        number: u64,
+        outcome: Outcome,
+    },
     End(Ending),
 }
 
@@ -75,6 +80,7 @@ const POOL: u8 = 3;
 const PULSE: u8 = 4;
 const SAID: u8 = 5;
 const END: u8 = 6;
+const ANSWER: u8 = 7;
 
 /// Bytes of an append's frame before its records: sequence number, hash and count.
 const APPEND_FRONT: usize = 8 + 32 + 4;
@@ -277,6 +283,10 @@ impl Down {
                 framed(PULSE, |out| wire.encode(out))
             }
             Self::Said(said) => framed(SAID, |out| said.wire().encode(out)),
+            Self::Answer { number, outcome } => framed(ANSWER, |out| {
+                out.extend_from_slice(&number.to_le_bytes());
+                outcome.write(out);
+            }),
             Self::End(ending) => framed(END, |out| ending.wire().encode(out)),
         }
     }
@@ -295,6 +305,11 @@ impl Down {
                 Self::Pulse(Pulse { ticked, age: Duration::from_millis(age), next, latest })
             }
             SAID => Self::Said(Said::of(exact(kind, &body)?).ok_or_else(unknown)?),
+            ANSWER => {
+                let (number, outcome) = body.split_first_chunk().ok_or_else(short)?;
+                let outcome = Outcome::read(outcome).map_err(|error| WireError::Body { kind, error })?;
+                Self::Answer { number: u64::from_le_bytes(*number), outcome }
+            }
             END => Self::End(Ending::of(exact(kind, &body)?).ok_or_else(unknown)?),
             _ => return Err(WireError::Kind(kind)),
         })

@@ -39,11 +39,18 @@ pub enum Up {
     },
     /// Its metrics, rendered.
     Report(Bytes),
+    /// A submission that it decoded; with `runnable` not kept if it cannot run in the next step. The number is for the answer.
+    Submit {
+        number: u64,
+        runnable: bool,
+        submission: Bytes,
+    },
 }
 
 const HELLO: u8 = 1;
 const ALIVE: u8 = 2;
 const REPORT: u8 = 3;
+const SUBMIT: u8 = 4;
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct HelloWire {
@@ -53,6 +60,13 @@ struct HelloWire {
     after: bool,
     sequence: u64,
     hash: B256,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct SubmitWire {
+    number: u64,
+    runnable: bool,
+    submission: Bytes,
 }
 
 impl Hello {
@@ -88,6 +102,10 @@ impl Up {
             Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
             Self::Alive { next } => framed(ALIVE, |out| next.encode(out)),
             Self::Report(metrics) => framed(REPORT, |out| out.extend_from_slice(metrics)),
+            Self::Submit { number, runnable, submission } => {
+                let (number, runnable, submission) = (*number, *runnable, submission.clone());
+                framed(SUBMIT, |out| SubmitWire { number, runnable, submission }.encode(out))
+            }
         }
     }
 
@@ -97,6 +115,10 @@ impl Up {
             HELLO => Self::Hello(Hello::read(&body)?),
             ALIVE => Self::Alive { next: exact(kind, &body)? },
             REPORT => Self::Report(body.into()),
+            SUBMIT => {
+                let SubmitWire { number, runnable, submission } = exact(kind, &body)?;
+                Self::Submit { number, runnable, submission }
+            }
             _ => return Err(WireError::Kind(kind)),
         })
     }

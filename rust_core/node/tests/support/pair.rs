@@ -14,7 +14,7 @@ use foreseal_testkit::Wallet;
 use super::settings;
 
 /// Longest time that anything takes that a test waits for.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 pub fn socket(datadir: &Path) -> PathBuf {
     datadir.join("feed.sock")

@@ -1,0 +1,294 @@
+//! A follower answers as its sequencer does, byte for byte, at every step.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use alloy_primitives::{Address, B256, U256};
+use foreseal_journal::RealDisk;
+use foreseal_node::{Development, Node, Phase, Role, Settings, Surroundings, View};
+use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_types::{Change, Override};
+use serde_json::{Value, json};
+
+use super::{Bench, data, pending::questions, raw_params, settings};
+use crate::{Access, Api, Limits, Reply, RpcError, method};
+
+/// Longest time that anything takes that a test waits for.
+const LONG: Duration = Duration::from_mins(1);
+
+/// A sequencer whose clock the test owns, and a follower of it.
+struct Pair {
+    bench: Bench,
+    follower: Api,
+}
+
+impl Pair {
+    fn new(wallets: u64, development: Option<Development>) -> Self {
+        let datadir = tempfile::tempdir().unwrap();
+        let wallets = Wallet::some(wallets);
+        let feed = datadir.path().join("feed.sock");
+        let settings = settings(datadir.path(), &wallets);
+        let role = Role::Sequencer { feed: Some(feed.clone()) };
+        let sequencer = Settings { role, development, ..settings.clone() };
+        let bench = Bench::open(datadir, sequencer, wallets, Limits::default());
+        let role = Role::Follower { feed, name: "one".to_owned() };
+        let surroundings = Surroundings {
+            clock: bench.clock.clone(),
+            randomness: Box::new(|| B256::ZERO),
+            secret: Box::new(|| B256::ZERO),
+            disk: Arc::new(RealDisk),
+        };
+        let node = Node::open(Settings { role, ..settings }, surroundings).unwrap();
+        node.start();
+        Self { bench, follower: Api::new(Arc::new(node), Limits::default(), B256::ZERO) }
+    }
+
+    /// The follower's view, once it is as far as the sequencer's, and so is its pool.
+    fn caught_up(&self) -> Arc<View> {
+        let (wanted, node) = (self.bench.view(), self.follower.node());
+        let pooled = |node: &Node| node.pool().all().iter().map(|one| one.hash()).collect::<Vec<_>>();
+        let sequencer = self.bench.api.node();
+        wait_for("the follower is up to date", || {
+            node.status().phase == Phase::Following
+                && node.view().is_some_and(|view| view.place() == wanted.place())
+                && pooled(node) == pooled(sequencer)
+        });
+        node.view().unwrap()
+    }
+
+    /// Asks both about the block being built or by number; the answers, which must be the same.
+    fn compare(&self, tag: &str) -> Vec<String> {
+        let theirs = self.caught_up();
+        let ours = self.bench.view();
+        let mut questions = questions(&self.bench.wallets, &ours);
+        // What a follower refuses whatever the chain.
+        questions.retain(|(name, _)| method(name).is_some_and(|row| row.access == Access::Everyone));
+        let ask = |api: &Api, view: &Arc<View>, (method, params): &(&str, String)| match api.call(
+            Some(view),
+            method,
+            params.replace("TAG", tag).as_bytes(),
+        ) {
+            Ok(json) => format!("{method} {params}: {}", String::from_utf8_lossy(&json)),
+            Err(error) => format!("{method} {params}: {error:?}"),
+        };
+        let answer = |question| {
+            let answer = ask(&self.bench.api, &ours, question);
+            assert_eq!(ask(&self.follower, &theirs, question), answer);
+            answer
+        };
+        questions.iter().map(answer).collect()
+    }
+}
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Calls a method that may have to wait, as the core threads do.
+fn call(api: &Api, name: &str, params: &str) -> Result<Value, RpcError> {
+    let (row, node) = (method(name).unwrap(), api.node());
+    let wait = match api.begin(node.view().as_ref(), row, params.as_bytes())? {
+        Reply::Ready(answer) => return Ok(serde_json::from_slice(&answer).unwrap()),
+        Reply::Later(wait) => wait,
+    };
+    let end = Instant::now() + LONG;
+    loop {
+        let seen = node.changes().count();
+        if let Some(answer) = api.poll(row, &wait)? {
+            return Ok(serde_json::from_slice(&answer).unwrap());
+        }
+        assert!(Instant::now() < end, "{name} has no answer within {LONG:?}");
+        node.changes().wait(seen, Duration::from_secs(1));
+    }
+}
+
+/// Invariants 3 and 4 of the view, through a follower: at each step the same answers as the sequencer's, and those of the
+/// last step are those of the sealed block.
+#[test]
+fn pending_equals_sealed_through_a_follower() {
+    let mut pair = Pair::new(6, None);
+    let mut workload = Workload::new(pair.bench.wallets.clone(), Kinds::WithoutBlobs, 5);
+    let mut compared = 0;
+    for block in 0..24 {
+        for turn in 0..3 {
+            for _ in 0..(block + turn) % 5 {
+                pair.bench.submit(&workload.next_transaction());
+            }
+            if block % 8 == 0 && turn == 1 {
+                pair.bench.submit(&workload.next_blob());
+            }
+            pair.bench.tick();
+            compared += pair.compare("\"pending\"").len();
+        }
+        while pair.bench.api.node().pool().counts().pooled > 0 {
+            pair.bench.tick();
+        }
+        let number = pair.bench.view().pending().number();
+        let before = pair.compare("\"pending\"");
+        let mut asked = questions(&pair.bench.wallets, &pair.bench.view());
+        asked.retain(|(name, _)| method(name).is_some_and(|row| row.access == Access::Everyone));
+        pair.bench.seal();
+        let view = pair.caught_up();
+        for ((method, params), before) in asked.iter().zip(before) {
+            let named = params.replace("TAG", &format!("\"{number:#x}\""));
+            let after = match pair.follower.call(Some(&view), method, named.as_bytes()) {
+                Ok(json) => format!("{method} {params}: {}", String::from_utf8_lossy(&json)),
+                Err(error) => format!("{method} {params}: {error:?}"),
+            };
+            assert_eq!(after, before);
+        }
+    }
+    println!("{compared} answers of a follower compared with the sequencer's");
+}
+
+#[test]
+fn over_unwinds_reorganisations_and_overrides_both_answer_the_same() {
+    let mut pair = Pair::new(3, Some(Development::default()));
+    let mut workload = Workload::new(pair.bench.wallets.clone(), Kinds::WithoutBlobs, 7);
+    for round in 0..24_u64 {
+        for _ in 0..3 {
+            // After an unwind or an override it may be refused.
+            let _ = pair.bench.api.node().submit(&workload.next_transaction());
+        }
+        pair.bench.tick();
+        let node = pair.bench.api.node().clone();
+        let height = pair.bench.view().latest().number();
+        match round % 6 {
+            1 => pair.bench.seal(),
+            2 => node.control(|writer| writer.mine(4, None)).unwrap(),
+            3 => node.control(|writer| writer.unwind(height.saturating_sub(2))).unwrap(),
+            4 => {
+                let change = Change::Balance(U256::from(round));
+                node.control(|writer| writer.write(&Override { address: Address::ZERO, change })).unwrap();
+            }
+            5 => node.control(|writer| writer.reorg(&[Vec::new(), Vec::new()])).unwrap(),
+            _ => {}
+        }
+        pair.compare("\"pending\"");
+        pair.compare("\"latest\"");
+    }
+}
+
+/// A submission by way of the follower is answered as one at the sequencer, and the follower knows of it by then.
+#[test]
+fn a_submission_is_answered_once_the_follower_knows_of_it() {
+    let mut pair = Pair::new(3, None);
+    pair.caught_up();
+    let wallet = pair.bench.wallets[0].clone();
+    let transfer = |nonce| wallet.transfer(nonce, wallet.address, 1, Fees::default());
+    let count = |pair: &Pair| {
+        let params = format!("[\"{}\",\"pending\"]", wallet.address);
+        call(&pair.follower, "eth_getTransactionCount", &params).unwrap()
+    };
+    for nonce in 0..200_u64 {
+        let raw = transfer(nonce);
+        let hash = call(&pair.follower, "eth_sendRawTransaction", &raw_params(&raw)).unwrap();
+        assert_eq!(count(&pair), json!(format!("{:#x}", nonce + 1)));
+        let status = call(&pair.follower, "foreseal_transactionStatus", &format!("[{hash}]")).unwrap();
+        assert_ne!(status["status"], json!("unknown"));
+        if nonce % 7 == 0 {
+            pair.bench.tick();
+        }
+    }
+    pair.bench.tick();
+    pair.caught_up();
+    let poor = Wallet::numbered(99);
+    let refused = [transfer(199), transfer(3), poor.transfer(0, wallet.address, 1, Fees::default())];
+    let mut messages = BTreeSet::new();
+    for raw in &refused {
+        let ours = pair.bench.error("eth_sendRawTransaction", &raw_params(raw));
+        let theirs = call(&pair.follower, "eth_sendRawTransaction", &raw_params(raw)).unwrap_err();
+        assert_eq!(theirs, ours);
+        messages.insert(ours.message);
+    }
+    assert!(messages.contains("nonce too low"), "{messages:?}");
+    let gap = call(&pair.follower, "eth_sendRawTransactionSync", &raw_params(&transfer(300))).unwrap_err();
+    assert_eq!((gap.code, data(&gap)), (6, json!("0xc8")));
+    let again = call(&pair.follower, "eth_sendRawTransactionSync", &raw_params(&transfer(0))).unwrap();
+    assert_eq!(again["status"], json!("0x1"), "the receipt as the view has it");
+}
+
+#[test]
+fn a_receipt_is_waited_for_on_the_followers_own_views() {
+    let mut pair = Pair::new(2, None);
+    pair.caught_up();
+    let wallet = pair.bench.wallets[0].clone();
+    let raw = wallet.transfer(0, wallet.address, 1, Fees::default());
+    let row = method("eth_sendRawTransactionSync").unwrap();
+    let node = pair.follower.node().clone();
+    let begun = pair.follower.begin(node.view().as_ref(), row, raw_params(&raw).as_bytes()).unwrap();
+    let Reply::Later(wait) = begun else { panic!("{begun:?}") };
+    wait_for("the answer came", || node.answers() == 1);
+    assert!(pair.follower.poll(row, &wait).unwrap().is_none(), "pooled only");
+    pair.bench.tick();
+    pair.caught_up();
+    let receipt: Value = serde_json::from_slice(&pair.follower.poll(row, &wait).unwrap().unwrap()).unwrap();
+    assert_eq!(receipt["status"], json!("0x1"));
+}
+
+#[test]
+fn without_the_sequencer_nothing_is_taken_in_and_reads_go_on() {
+    let pair = Pair::new(2, None);
+    let view = pair.caught_up();
+    let Pair { bench, follower } = pair;
+    let wallet = bench.wallets[0].clone();
+    bench.api.node().stop();
+    wait_for("it notices", || matches!(follower.node().status().phase, Phase::Disconnected(_)));
+    let raw = wallet.transfer(0, wallet.address, 1, Fees::default());
+    for name in ["eth_sendRawTransaction", "eth_sendRawTransactionSync"] {
+        let error = call(&follower, name, &raw_params(&raw)).unwrap_err();
+        let message = "the sequencer is not reachable: nothing is taken in until it is back";
+        assert_eq!((error.code, error.message.as_str()), (-32002, message));
+    }
+    assert_eq!(call(&follower, "eth_blockNumber", "[]").unwrap(), json!("0x0"));
+    assert_eq!(follower.node().view().unwrap().place(), view.place());
+    let status = call(&follower, "foreseal_status", "[]").unwrap();
+    assert_eq!((&status["role"], &status["phase"]), (&json!("follower"), &json!("disconnected")));
+}
+
+/// Somebody looks all the time: what was answered is in the follower's pool or in its view.
+#[test]
+fn a_transaction_is_never_in_neither_pool_nor_view_of_a_follower() {
+    let mut pair = Pair::new(4, None);
+    pair.caught_up();
+    let (known, over) = (Mutex::new(Vec::<Value>::new()), AtomicBool::new(false));
+    let mut workload = Workload::new(pair.bench.wallets.clone(), Kinds::Transfers, 11);
+    let looks = std::thread::scope(|scope| {
+        let follower = &pair.follower;
+        let looker = scope.spawn(|| {
+            let mut looks = 0_u64;
+            while !over.load(Ordering::Acquire) {
+                let hashes = known.lock().unwrap().iter().rev().take(8).cloned().collect::<Vec<_>>();
+                for hash in hashes {
+                    let status = call(follower, "foreseal_transactionStatus", &format!("[{hash}]")).unwrap();
+                    assert_ne!(status["status"], json!("unknown"), "after {looks} looks");
+                    looks += 1;
+                }
+            }
+            looks
+        });
+        for round in 0..400 {
+            for _ in 0..round % 4 {
+                let raw = workload.next_transaction();
+                let hash = call(follower, "eth_sendRawTransaction", &raw_params(&raw)).unwrap();
+                known.lock().unwrap().push(hash);
+            }
+            pair.bench.clock.advance(Duration::from_millis(200));
+            let now = foreseal_node::Clock::now(&*pair.bench.clock);
+            pair.bench.producer.as_mut().unwrap().tick(now, &mut || true).unwrap();
+        }
+        over.store(true, Ordering::Release);
+        looker.join().unwrap()
+    });
+    assert!(looks > 0);
+}

@@ -1,0 +1,97 @@
+//! Calls whose answer is not there yet.
+
+use std::time::Duration;
+
+use alloy_primitives::B256;
+use foreseal_node::{Node, Sent, SubmitError, Underway};
+use foreseal_pool::{Admission, Submission};
+use parking_lot::Mutex;
+
+use crate::{Error, Reply, json::write_data, send_sync};
+
+/// A call that waits: for the sequencer's answer to a submission, or for a receipt.
+#[derive(Debug)]
+pub struct Wait(Mutex<Stage>);
+
+#[derive(Debug)]
+enum Stage {
+    Answer(Underway, Then),
+    Receipt(send_sync::Awaited),
+}
+
+/// What an answer is wanted for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Then {
+    /// The hash is answered.
+    Hash(B256),
+    /// The receipt is waited for.
+    Receipt(send_sync::Awaiting),
+}
+
+impl Then {
+    fn go_on(self, node: &Node, answer: Result<Admission, SubmitError>) -> Result<Reply, Error> {
+        match self {
+            Self::Hash(hash) => {
+                answer?;
+                let mut out = Vec::with_capacity(68);
+                write_data(&mut out, hash.as_slice());
+                Ok(Reply::Ready(out))
+            }
+            Self::Receipt(awaiting) => awaiting.answered(node, answer),
+        }
+    }
+}
+
+/// Submits, here or at the sequencer.
+pub(crate) fn submit(
+    node: &Node,
+    submission: Submission,
+    runnable: bool,
+    then: Then,
+) -> Result<Reply, Error> {
+    match node.send(submission, runnable) {
+        Ok(Sent::Underway(underway)) => Ok(Reply::Later(Wait(Mutex::new(Stage::Answer(underway, then))))),
+        Ok(Sent::Done(admission)) => then.go_on(node, Ok(admission)),
+        Err(error) => then.go_on(node, Err(error)),
+    }
+}
+
+impl Wait {
+    pub(crate) fn for_receipt(awaited: send_sync::Awaited) -> Self {
+        Self(Mutex::new(Stage::Receipt(awaited)))
+    }
+
+    /// Until when it makes sense to ask again, on the node's monotonic clock. An answer of the sequencer comes or its
+    /// connection breaks.
+    pub fn deadline(&self) -> Duration {
+        match &*self.0.lock() {
+            Stage::Answer(..) => Duration::MAX,
+            Stage::Receipt(awaited) => awaited.deadline(),
+        }
+    }
+
+    /// The answer in the newest view, or why there will be none; `None` as long as neither is known. To be asked again
+    /// after every change of the node ([`foreseal_node::Changes`]) and at the deadline.
+    pub(crate) fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
+        let mut stage = self.0.lock();
+        if let Stage::Answer(underway, then) = &*stage {
+            let Some(answer) = underway.take() else { return Ok(None) };
+            match then.go_on(node, answer)? {
+                Reply::Ready(answer) => return Ok(Some(answer)),
+                Reply::Later(later) => *stage = later.0.into_inner(),
+            }
+        }
+        match &*stage {
+            Stage::Answer(..) => Ok(None),
+            Stage::Receipt(awaited) => awaited.poll(node),
+        }
+    }
+
+    /// The answer to somebody who does not wait any longer.
+    pub(crate) fn give_up(&self) -> Error {
+        match &*self.0.lock() {
+            Stage::Answer(underway, _) => underway.unknown().into(),
+            Stage::Receipt(awaited) => awaited.give_up(),
+        }
+    }
+}
