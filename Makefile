@@ -5,8 +5,11 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 # Test vectors and sample exchanges live beside the clone; tests that need them skip, saying so, where they are absent.
 FORESEAL_SHARED ?= $(abspath ../shared)
 PYTEST_WORKERS ?= 2
+WORKER_BLOCKS ?= 60
 ARGS ?=
 KILLS ?= 200
+WORKERS ?= 2
+WORKER_BLOCKS ?= 60
 TRANSACTIONS ?= 1000
 SEED ?= 1
 CASES ?= 5000
@@ -30,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills readers hostile promises differential docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills kills-workers workers readers hostile promises differential docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +122,14 @@ schedules: $(VENV)/.run ## Try subscriptions in SCHEDULES random orders of produ
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
+
+kills-workers: build $(VENV)/.dev ## Kill sequencer, workers and whole groups KILLS times under load (WORKERS=2), compare, save the summary
+	PYTHONPATH=tests $(BIN)/python -m durability --workers $(WORKERS) --kills $(KILLS) --seed $(SEED) \
+		--save benches/results/kills_workers.json
+
+workers: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks through each of WORKERS workers with the sequencer's, and measure reads through one to eight
+	FORESEAL_WORKERS_TESTED=$(WORKERS) FORESEAL_WORKER_BLOCKS=$(WORKER_BLOCKS) $(BIN)/python -m pytest tests/workers -n 0 -s $(ARGS)
+	$(BIN)/python -m benches.load.workers
 
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
 	PYTHONPATH=tests $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json

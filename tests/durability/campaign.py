@@ -17,6 +17,7 @@ from durability.compare import check_reached, compare
 from durability.record import Record
 from foreseal._core import db_stats, db_verify, journal_check
 from live import LiveNode, wait_for
+from live.group import group_of
 from live.process import foreseal_command
 
 # The shortest block, so that kills fall on seals too, and steps that are short beside a life.
@@ -137,19 +138,8 @@ class Campaign:
         time.sleep(1 - time.time() % 1 + self._rng.uniform(0, AROUND_SEAL))
 
     def _verify(self) -> None:
-        """The store that a life left is whole, and its end is on the journal's chain."""
-        verified = orjson.loads(db_verify(str(self._datadir), lambda *_: None))
         self.summary.verified += 1
-        for fault in verified["faults"]:
-            self.record.fault("store", str(fault))
-        # Before the first block is sealed the journal names none, and genesis may not be stored.
-        stored, sealed = (
-            (orjson.loads(look(str(self._datadir)))["head"] or {"number": 0})["number"]
-            for look in (db_stats, journal_check)
-        )
-        self.summary.behind += stored < sealed
-        if stored > sealed:
-            self.record.fault("store", f"it ends with block {stored}, the journal with {sealed}")
+        self.summary.behind += verify(self._datadir, self.record)
 
     def _kill_while_starting(self, round_: int) -> None:
         """A second kill before the node is back, at any moment of its start."""
@@ -174,15 +164,15 @@ class Campaign:
         wait_for(lambda: not group_of(process.pid), GROUP_END, "end of the other processes")
 
 
-def group_of(group: int) -> list[int]:
-    """Processes of this group that run, in the order of their start."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # The name before may contain anything; after it come state, parent and group.
-            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(its_group) == group and state != "Z":
-            found.append(int(stat.parent.name))
-    return sorted(found)
+def verify(datadir: Path, faults: Record) -> bool:
+    """The store that a life left is whole, and its end is on the journal's chain: whether it is behind that."""
+    verified = orjson.loads(db_verify(str(datadir), lambda *_: None))
+    for fault in verified["faults"]:
+        faults.fault("store", str(fault))
+    # Before the first block is sealed the journal names none, and genesis may not be stored.
+    stored, sealed = (
+        (orjson.loads(look(str(datadir)))["head"] or {"number": 0})["number"] for look in (db_stats, journal_check)
+    )
+    if stored > sealed:
+        faults.fault("store", f"it ends with block {stored}, the journal with {sealed}")
+    return bool(stored < sealed)

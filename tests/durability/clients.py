@@ -115,7 +115,7 @@ class Clients:
             if wallet.address not in nonces:
                 nonces[wallet.address] = int(rpc("eth_getTransactionCount", wallet.address, "pending"), 16)
             for _ in range(rng.randint(1, 4)):
-                to, data = self._any_call(rng, wallets)
+                to, data = any_call(rng, wallets, self._board)
                 signed = wallet.sign(nonces[wallet.address], to, data, value=0 if data else rng.randrange(1000))
                 try:
                     rpc("eth_sendRawTransaction", signed.raw)
@@ -130,17 +130,18 @@ class Clients:
 
         return send
 
-    def _any_call(self, rng: random.Random, wallets: list[Wallet]) -> tuple[bytes, bytes]:
-        """A transfer, a call that writes and logs, one that reverts, or a creation."""
-        kind = rng.randrange(10)
-        if kind < 5:
-            return bytes.fromhex(rng.choice(wallets).address[2:]), b""
-        if kind < 8:
-            return self._board, _call("set(uint256,string)", rng.getrandbits(200), "note" * rng.randrange(20))
-        if kind < 9:
-            return self._board, _call("failWithCustomError(uint256)", rng.getrandbits(64))
-        # Returns one byte of code that stops.
-        return b"", bytes.fromhex("60015ff3")
+
+def any_call(rng: random.Random, wallets: list[Wallet], board: bytes) -> tuple[bytes, bytes]:
+    """A transfer, a call that writes and logs, one that reverts, or a creation."""
+    kind = rng.randrange(10)
+    if kind < 5:
+        return bytes.fromhex(rng.choice(wallets).address[2:]), b""
+    if kind < 8:
+        return board, _call("set(uint256,string)", rng.getrandbits(200), "note" * rng.randrange(20))
+    if kind < 9:
+        return board, _call("failWithCustomError(uint256)", rng.getrandbits(64))
+    # Returns one byte of code that stops.
+    return b"", bytes.fromhex("60015ff3")
 
 
 def position_in(header: str) -> Position:

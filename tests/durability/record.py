@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 import threading
 from collections import Counter
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ class Place(NamedTuple):
 
 
 class Record:
-    """Written by many threads while the node runs, read when it is dead. `faults` are broken promises, in words."""
+    """Written by many threads; `after` gives a part of it to read meanwhile. `faults` are broken promises, in words."""
 
     def __init__(self) -> None:
         self.steps: dict[Position, Step] = {}
@@ -54,7 +55,7 @@ class Record:
     def saw_step(self, status: dict[str, Any], block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
         """Status, pending block and its receipts, from one batch and so from one view."""
         position = int(status["block"], 16), int(status["index"], 16)
-        step = Step(block["hash"], tuple(block["transactions"]))
+        step = Step(block["hash"], _names(block))
         digest = digest_of(receipts)
         with self._lock:
             if (status["block"], status["hash"]) != (block["number"], block["hash"]):
@@ -76,7 +77,7 @@ class Record:
             known = self.answers.get(block["hash"])
             if known is not None:
                 bound = max(bound, known.at_least)
-            self.answers[block["hash"]] = Answer(bound, tuple(block["transactions"]))
+            self.answers[block["hash"]] = Answer(bound, _names(block))
             self._reached(bound)
 
     def saw_receipt(self, receipt: dict[str, Any]) -> None:
@@ -96,12 +97,13 @@ class Record:
     def after(self, position: Position) -> "Record":
         """The part of the record from this position on."""
         part = Record()
-        part.steps = {at: step for at, step in self.steps.items() if at >= position}
-        part.receipts = {at: digest for at, digest in self.receipts.items() if at >= position}
-        part.answers = {name: answer for name, answer in self.answers.items() if answer.at_least >= position}
-        part.places = {name: place for name, place in self.places.items() if place.number >= position[0]}
-        part.sealed = {number: name for number, name in self.sealed.items() if number >= position[0]}
-        part.newest = self.newest
+        with self._lock:
+            part.steps = {at: step for at, step in self.steps.items() if at >= position}
+            part.receipts = {at: digest for at, digest in self.receipts.items() if at >= position}
+            part.answers = {name: answer for name, answer in self.answers.items() if answer.at_least >= position}
+            part.places = {name: place for name, place in self.places.items() if place.number >= position[0]}
+            part.sealed = {number: name for number, name in self.sealed.items() if number >= position[0]}
+            part.newest = self.newest
         return part
 
     def _keep(self, known: dict[Position, Any], position: Position, value: Any) -> None:
@@ -118,6 +120,11 @@ class Record:
     def _fault(self, kind: str, what: str) -> None:
         self.counts[kind] += 1
         self.faults.append(f"{kind}: {what}")
+
+
+def _names(block: dict[str, Any]) -> tuple[str, ...]:
+    """Its transactions. Each is in many steps: the names are kept once."""
+    return tuple(map(sys.intern, block["transactions"]))
 
 
 def place_of(receipt: dict[str, Any]) -> Place:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from durability import workers
 from durability.campaign import Campaign
 
 KILLS = int(os.environ.get("FORESEAL_KILLS", "8"))
@@ -22,3 +23,15 @@ def test_what_was_preconfirmed_survives_every_kill(tmp_path: Path) -> None:
     assert summary.verified == KILLS + 1
     assert summary.steps > 3 * KILLS
     assert summary.preconfirmed > 10 * KILLS
+
+
+@pytest.mark.timeout(120 + 15 * KILLS)
+def test_what_any_worker_had_shown_survives_every_kill(tmp_path: Path) -> None:
+    campaign = workers.Campaign(tmp_path / "data", SEED, workers=2, submissions=100, readers=40)
+    summary = campaign.run(KILLS)
+    print(f"\n{summary}")
+    assert not campaign.record.faults, "\n".join(campaign.record.faults[:20])
+    assert set(summary.kills) == set(workers.KINDS)
+    assert summary.verified
+    assert summary.steps > KILLS
+    assert summary.preconfirmed > 5 * KILLS

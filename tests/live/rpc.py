@@ -95,6 +95,10 @@ class Rpc:
             raise
         return HttpAnswer(response.status, {name.lower(): value for name, value in response.getheaders()}, answer)
 
+    def local_port(self) -> int:
+        """The port of this end of the connection, which must be open."""
+        return int(self._connection.sock.getsockname()[1])
+
     def close(self) -> None:
         """Close the connection; the next call opens another one."""
         self._connection.close()

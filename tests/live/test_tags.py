@@ -1,14 +1,13 @@
 """`earliest`, `finalized`, `safe` and `latest` over HTTP, on every method that rpc.discover says takes a block."""
 
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from eth_utils import to_checksum_address
 
 from live import DEV_ACCOUNTS, LiveNode, Rpc, live_node, wait_for
+from live.asking import answers, questions
 from live.sending import Sender
 
 TAGS = ("earliest", "finalized", "safe", "latest")
@@ -16,28 +15,6 @@ SAFE, FINALIZED = 2, 4
 CONTRACT = "0x" + "c0" * 20
 # NUMBER, PUSH 0, MSTORE; LOG0 of that word; RETURN of that word.
 CODE = "0x4360005260206000a060206000f3"
-
-TAG = "TAG"
-# What an argument beside the block is, by the name of its schema.
-VALUES: dict[str, Any] = {
-    "Address": CONTRACT,
-    "Boolean": True,
-    "Call": {"to": CONTRACT},
-    "Quantity": "0x0",
-    "Slot": "0x0",
-    "Slots": ["0x0", "0x1"],
-    "StorageRequests": {CONTRACT: ["0x0"]},
-    "Percentiles": [10, 90],
-    "Simulation": {"blockStateCalls": [{"calls": [{"to": CONTRACT}]}]},
-    "StateOverrides": {CONTRACT: {"balance": "0x1"}},
-    "BlockOverrides": {"feeRecipient": CONTRACT},
-    "TraceConfig": {"tracer": "callTracer"},
-    "TraceCallConfig": {"tracer": "callTracer"},
-    "Block": TAG,
-    "Filter": {"fromBlock": TAG, "toBlock": TAG},
-}
-# A filter is made anew each time; foreseal_getLogs has it inside another object.
-APART = {"eth_newFilter"}
 
 
 @pytest.fixture
@@ -49,35 +26,11 @@ def node() -> Iterator[LiveNode]:
         yield node
 
 
-def questions(rpc: Rpc) -> list[tuple[str, list[Any]]]:
-    """Every method that can name a block by a tag, with parameters."""
-    asked = []
-    for method in rpc("rpc.discover")["methods"]:
-        kinds = [param["schema"]["$ref"].rpartition("/")[2] for param in method["params"]]
-        if method["name"] not in APART and {"Block", "Filter"} & set(kinds):
-            asked.append((method["name"], [VALUES[kind] for kind in kinds]))
-    return asked
-
-
-def named(params: list[Any], block: str) -> list[Any]:
-    return list(json.loads(json.dumps(params).replace(TAG, block)))
-
-
-def answers(rpc: Rpc, asked: list[tuple[str, list[Any]]], block: str) -> list[Any]:
-    """Results or errors, all from one view."""
-    requests = [
-        {"jsonrpc": "2.0", "id": ident, "method": method, "params": named(params, block)}
-        for ident, (method, params) in enumerate(asked)
-    ]
-    found = rpc.post(json.dumps(requests).encode()).json()
-    return [answer.get("result", answer.get("error")) for answer in found]
-
-
 def test_tags_answer_as_their_numbers(node: LiveNode) -> None:
     rpc = node.rpc
     admin = Rpc(wait_for(lambda: re.search(r"administrators call at (\S+)", node.printed), 10, "admin URL")[1])
     start = int(rpc("eth_blockNumber"), 16)
-    asked = questions(rpc)
+    asked = questions(rpc, CONTRACT)
     assert {"eth_getBlockByNumber", "eth_getLogs", "eth_call", "eth_getProof", "debug_traceBlockByNumber"} <= dict(
         asked
     ).keys()

@@ -2,7 +2,7 @@
 
 What happens is written to `log` in the data directory, a line each. Files in it change what a process does:
 `refuse-sequencer` and `refuse-worker` hold a kind and a message with which it refuses to start, and `replaying` keeps
-the sequencer from being ready for as long as it is there.
+the sequencer from being ready for as long as it is there, `broken` workers from following.
 """
 
 import os
@@ -56,6 +56,10 @@ class Member(FakeNode):
 
     def health(self) -> tuple[bool, str]:
         return self.ready() if self._follow else (True, "")
+
+    def status(self) -> bytes:
+        broken = self._follow and (self._folder / "broken").exists()
+        return b'{"phase":"failed","reason":"a frame that nobody knows"}' if broken else super().status()
 
     def answer(self, method: str, params: bytes, ticket: int, block: int) -> bytes | None:
         if method == "pid":

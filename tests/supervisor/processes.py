@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from live.blocks import wait_for
+from live.group import group_of
 
 HERE = Path(__file__).parent
 SECONDS = 30
@@ -121,20 +122,6 @@ def running(datadir: Path, workers: int = 2) -> Iterator[Group]:
         yield group
     finally:
         group.kill()
-
-
-def group_of(group: int) -> list[int]:
-    """Processes of this group that run, in the order of their ids."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # The name before may contain anything; after it come state, parent and group.
-            state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(its_group) == group and state != "Z":
-            found.append(int(stat.parent.name))
-    return sorted(found)
 
 
 class Client:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from live.blocks import wait_for
+from raw_websocket import RawWebSocket
 from supervisor.keepers import Keepers
 from supervisor.processes import SECONDS, Group, running
 
@@ -121,6 +122,16 @@ def test_submissions_fail_clearly_while_the_sequencer_is_away(group: Group) -> N
     assert group.end() == 0
 
 
+def test_workers_that_can_follow_no_more_are_replaced(group: Group) -> None:
+    before = group.pids("worker-1") + group.pids("worker-2")
+    (group.datadir / "broken").touch()
+    group.wait_for_log("a process died: it is started again", 2)
+    (group.datadir / "broken").unlink()
+    wait_for(lambda: not set(group.client_of_each()) & set(before), SECONDS, "two other workers")
+    assert [what for _, pid, what in group.log() if pid in before] == ["start", "start", "stop", "stop"]
+    assert group.end() == 0
+
+
 @pytest.mark.parametrize(("kind", "code"), [("in-use", 2), ("genesis", 2), ("settings", 2), ("journal", 1)])
 def test_a_sequencer_that_cannot_start_ends_all_with_its_line(tmp_path: Path, kind: str, code: int) -> None:
     (tmp_path / "refuse-sequencer").write_text(f"{kind} this cannot be")
@@ -172,6 +183,18 @@ def test_workers_are_replaced_without_the_loss_of_a_request(group: Group) -> Non
         f"\n{sum(keepers.answers.values())} requests over two replacements, {keepers.told} connections led over, 0 lost"
     )
     assert group.end() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_websockets_are_closed_by_name_after_their_calls(group: Group, number: int) -> None:
+    with RawWebSocket(group.port) as line:
+        assert line.ask("echo", "x") == ["x"]
+        line.call("slow", "y")
+        # It has been taken when what came after it is answered.
+        assert line.ask("pid") in group.children()
+        group.process.send_signal(number)
+        assert line.hear()["result"] == ["y"]
+        assert line.ending() == (1001, "the server stops")
 
 
 def test_an_idle_connection_does_not_hold_up_a_replacement_for_ever(group: Group) -> None:

@@ -54,9 +54,7 @@ def keys_group() -> None:
 @click.option("--tier", type=click.Choice([DEDICATED, PUBLIC]), default=DEDICATED, show_default=True, help="Its tier.")
 @click.option("--rate", type=Value("RATE", parse_rate), help="Calls it may make, such as 100/s.  [default: its tier's]")
 @click.option("--burst", type=click.IntRange(1, MOST_CALLS), help="Calls at once.  [default: those of two seconds]")
-@click.option(
-    "--expires", metavar="TIME", help="When it ends: 30d, 12h or a day, 2027-01-31.  [default: never]"
-)
+@click.option("--expires", metavar="TIME", help="When it ends: 30d, 12h or a day, 2027-01-31.  [default: never]")
 def create_command(
     name: str,
     config: Path | None,

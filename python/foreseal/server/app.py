@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from foreseal.errors import NodeError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.meter import Clock
@@ -32,6 +34,8 @@ log = logging.getLogger(__name__)
 DRAIN_TIME = 10.0
 # Seconds between two looks at a node that starts.
 _LOOK = 0.05
+# Seconds between two looks at one that runs.
+_LOOK_AGAIN = 1.0
 
 
 def _monotonic() -> int:
@@ -195,6 +199,14 @@ class App:
             if not good and "follow" not in self._role:
                 raise NodeError("start", reason)
             await asyncio.sleep(_LOOK)
+
+    async def unfit(self) -> None:
+        """Wait until this follower can follow no more, which another process in its place may. Raises `NodeError`."""
+        while self._node is not None:
+            status = orjson.loads(self._node.status())
+            if status.get("phase") == "failed":
+                raise NodeError("follow", status["reason"])
+            await asyncio.sleep(_LOOK_AGAIN)
 
     async def disconnect(self) -> None:
         """Close all WebSockets with 1001, after the calls under way on them; take no more.

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import uvloop
@@ -60,7 +60,7 @@ async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], N
             try:
                 if await listener.start(stop):
                     on_listening(listener.url)
-                await _until((stop,), app, listener.serving)
+                await _until((stop,), app, [listener.serving])
             finally:
                 # granian would cut the WebSockets.
                 await app.disconnect()
@@ -78,7 +78,11 @@ async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_r
         try:
             if await listener.start():
                 on_listening()
-            await _until((stop, leave), app, listener.serving, on_ready)
+            unfit = asyncio.ensure_future(app.unfit())
+            await _until((stop, leave), app, [listener.serving, unfit], on_ready)
+            if unfit.done():
+                unfit.result()
+            unfit.cancel()
         finally:
             if leave.is_set():
                 shared.leave()
@@ -95,7 +99,7 @@ async def _hold(app: App, on_open: Told, on_ready: Told) -> None:
     await app.startup()
     try:
         on_open()
-        await _until((stop,), app, None, on_ready)
+        await _until((stop,), app, [], on_ready)
     finally:
         await app.shutdown()
 
@@ -112,13 +116,13 @@ def _on(*numbers: int) -> asyncio.Event:
 async def _until(
     stops: tuple[asyncio.Event, ...],
     app: App,
-    serving: "asyncio.Future[None] | None",
+    others: Sequence["asyncio.Future[None] | None"],
     on_ready: Told | None = None,
 ) -> None:
-    """Wait until it is to stop, or its server ended. Raises what keeps the application from starting."""
+    """Wait until it is to stop, or one of `others` is done. Raises what keeps the application from starting."""
     stopping = [asyncio.ensure_future(stop.wait()) for stop in stops]
     starting = asyncio.ensure_future(app.started())
-    ending: set[asyncio.Future[Any]] = {*stopping} if serving is None else {*stopping, serving}
+    ending: set[asyncio.Future[Any]] = {*stopping, *(other for other in others if other is not None)}
     try:
         await asyncio.wait({*ending, starting}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():

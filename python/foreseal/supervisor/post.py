@@ -131,7 +131,7 @@ async def _first(*futures: "asyncio.Future[Any]") -> None:
 
 
 def _fields(child: Child) -> dict[str, object]:
-    return {"process_name": child.name, "pid": child.pid}
+    return {"child": child.name, "pid": child.pid}
 
 
 def _why(child: Child) -> dict[str, object]:

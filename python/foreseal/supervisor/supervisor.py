@@ -98,13 +98,13 @@ class Supervisor:
         self._keep(self._sequencer)
         # Now it has the data directory for itself, and workers find a store in it.
         admin = await self._sequencer.opened
-        if admin is not None:
-            on_admin(admin)
         for worker in self._workers:
             self._keep(worker)
         await asyncio.wait([worker.opened for worker in self._workers], return_when=asyncio.FIRST_COMPLETED)
         address, port = self._listening.getsockname()[:2]
         on_listening(url(address, port, self._settings.listen.scheme))
+        if admin is not None:
+            on_admin(admin)
         await self._replace_when(told.replace)
 
     async def _replace_when(self, asked: asyncio.Event) -> None:

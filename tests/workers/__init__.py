@@ -1,0 +1,1 @@
+"""A node of several processes, as its clients see it."""

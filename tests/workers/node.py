@@ -1,0 +1,87 @@
+"""A live node with workers, and a connection to each of its processes."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from live import DEV_ACCOUNTS, LiveNode, Rpc, wait_for
+from live.group import names_of, server_of
+from live.process import FAST, foreseal_command
+from live.sending import Sender
+
+SECONDS = 30.0
+_ADMIN = re.compile(r"administrators call at (\S+)")
+# NUMBER, PUSH 0, MSTORE; LOG0 of that word; RETURN of that word.
+_LOGS = bytes.fromhex("4360005260206000a060206000f3")
+# Copies what follows it to memory and returns it.
+_CREATE = b"\x61%b\x80\x60\x0a\x5f\x39\x5f\xf3"
+
+
+class WorkersNode:
+    """`foreseal run --workers`, on the chain of a development node."""
+
+    def __init__(self, datadir: Path, workers: int, *arguments: str) -> None:
+        self.workers = workers
+        common = ("--port", "0", *FAST, "--datadir", str(datadir))
+        made = LiveNode([foreseal_command(), "dev", *common])
+        try:
+            sender = Sender(made.rpc, DEV_ACCOUNTS[-1])
+            name = sender.send(to="", gas=200_000, data=_CREATE % len(_LOGS).to_bytes(2) + _LOGS)
+            receipt = wait_for(lambda: made.rpc("eth_getTransactionReceipt", name), SECONDS, "receipt")
+            self.contract: str = receipt["contractAddress"]
+            """Logs and returns the number of its block."""
+        finally:
+            made.stop()
+        more = ("--workers", str(workers), "--admin", "127.0.0.1:0", *arguments)
+        self.command = [foreseal_command(), "run", *common, *more]
+        self.live = LiveNode(self.command)
+        found = wait_for(lambda: _ADMIN.search(self.live.printed), SECONDS, "admin URL")
+        self.sequencer = Rpc(found[1])
+        """The sequencer itself, by its admin listener."""
+        self._open: list[Rpc] = []
+
+    def rpc(self) -> Rpc:
+        """A connection to some worker."""
+        rpc = Rpc(self.live.url)
+        self._open.append(rpc)
+        return rpc
+
+    def pids(self, name: str = "") -> list[int]:
+        """Processes whose names begin so."""
+        return [pid for who, pid in names_of(self.live.process.pid) if who.startswith(name)]
+
+    def each(self) -> list[Rpc]:
+        """A connection to each worker."""
+        found: dict[int, Rpc] = {}
+
+        def look() -> bool:
+            rpc = self.rpc()
+            if rpc.request("GET", "/readyz").status == 200:
+                pid = server_of(rpc, self.pids("worker"))
+                if pid is not None:
+                    found.setdefault(pid, rpc)
+            return len(found) == self.workers
+
+        wait_for(look, SECONDS, "connection to each worker", lambda: f"{found}\n{self.live.printed[-2000:]}")
+        return list(found.values())
+
+    def close(self) -> None:
+        """Close all connections."""
+        for rpc in (*self._open, self.sequencer):
+            rpc.close()
+
+
+@contextlib.contextmanager
+def workers_node(datadir: Path, workers: int = 2, *arguments: str) -> Iterator[WorkersNode]:
+    """A node that must stop in order."""
+    node = WorkersNode(datadir, workers, *arguments)
+    try:
+        yield node
+        node.close()
+        code = node.live.stop()
+        assert code == 0, f"foreseal ended with exit code {code}:\n{node.live.printed[-3000:]}"
+    finally:
+        node.close()
+        if node.live.process.poll() is None:
+            node.live.kill()

@@ -1,0 +1,146 @@
+"""What any worker answered for a step, every process answers for it, and for the block when that is sealed."""
+
+import os
+import random
+import threading
+from typing import Any, NamedTuple
+
+import pytest
+from eth_utils import to_checksum_address
+
+from live import DEV_ACCOUNTS, Rpc, wait_for
+from live.asking import Question, answers, questions
+from live.blocks import wait_for_block
+from live.sending import Sender
+from workers.node import SECONDS, WorkersNode
+
+BLOCKS = int(os.environ.get("FORESEAL_WORKER_BLOCKS", "3"))
+SEED = int(os.environ.get("FORESEAL_SEED", "1"))
+# Reads the pool beside the view.
+POOL_AWARE = {"eth_getTransactionCount"}
+# Steps of a block that are asked for again one by one.
+STEPS = 3
+
+
+class Seen(NamedTuple):
+    """What one worker answered for `pending`."""
+
+    worker: int
+    position: tuple[int, int]
+    hash: str
+    answers: list[Any]
+
+
+class Load(threading.Thread):
+    """Sends calls and transfers, each from the account and through the worker that chance picks."""
+
+    def __init__(self, node: WorkersNode, seed: int) -> None:
+        super().__init__()
+        self.end = threading.Event()
+        self.failure: BaseException | None = None
+        self._rng = random.Random(seed)
+        self._contract = to_checksum_address(node.contract)
+        workers = node.each()
+        self._senders = [
+            Sender(workers[number % len(workers)], account) for number, account in enumerate(DEV_ACCOUNTS[:6])
+        ]
+
+    def run(self) -> None:
+        try:
+            while not self.end.is_set():
+                sender = self._rng.choice(self._senders)
+                if self._rng.randrange(2):
+                    sender.send(to=self._contract, gas=100_000)
+                else:
+                    sender.send(to=self._rng.choice(DEV_ACCOUNTS).address, value=self._rng.randrange(1000))
+                self.end.wait(self._rng.random() * 0.05)
+        except BaseException as error:
+            self.failure = error
+
+
+def see(worker: int, rpc: Rpc, asked: list[Question]) -> Seen:
+    """One batch, and so one view."""
+    status, *found = answers(rpc, [("foreseal_status", []), *asked], "pending")
+    return Seen(worker, (int(status["block"], 16), int(status["index"], 16)), status["hash"], found)
+
+
+@pytest.mark.timeout(120 + 10 * BLOCKS)
+def test_every_worker_answers_for_a_step_what_the_sealed_block_says(workers: WorkersNode) -> None:
+    each = workers.each()
+    everybody = [*each, workers.sequencer]
+    asked = [(method, params) for method, params in questions(each[0], workers.contract) if method not in POOL_AWARE]
+    assert len(asked) > 20
+    load = Load(workers, SEED)
+    load.start()
+    seen: dict[int, dict[tuple[int, int], Seen]] = {}
+    try:
+        start = see(0, each[0], asked).position[0] + 1
+        while see(0, each[0], asked).position[0] <= start + BLOCKS:
+            for number, rpc in enumerate(each):
+                one = see(number, rpc, asked)
+                if start <= one.position[0] < start + BLOCKS:
+                    seen.setdefault(number, {})[one.position] = one
+    finally:
+        load.end.set()
+        load.join()
+    assert load.failure is None
+    for rpc in everybody:
+        wait_for_block(rpc, start + BLOCKS)
+    compared = sum(compare(everybody, asked, of_worker) for of_worker in seen.values())
+    steps = sum(map(len, seen.values()))
+    print(
+        f"\n{len(asked)} methods, {len(each)} workers, {BLOCKS} blocks, {steps} steps seen: {compared} answers compared"
+    )
+    assert len(seen) == len(each)
+    assert steps > 2 * BLOCKS
+
+
+def compare(everybody: list[Rpc], asked: list[Question], seen: dict[tuple[int, int], Seen]) -> int:
+    """Ask every process again for what one worker had answered; how many answers were the same."""
+    compared = 0
+    rng = random.Random(SEED)
+    for number in sorted({number for number, _ in seen}):
+        of_block = {position: one for position, one in seen.items() if position[0] == number}
+        last = of_block[max(of_block)]
+        sealed = everybody[-1]("eth_getBlockByNumber", hex(number), False)["hash"]
+        # `pending` and the number are one block where the step seen last is the one that was sealed.
+        if last.hash == sealed:
+            for rpc in everybody:
+                compared += same(asked, last, answers(rpc, asked, hex(number)))
+        for position in rng.sample(sorted(of_block), min(STEPS, len(of_block))):
+            one = of_block[position]
+            place = {"blockNumber": hex(position[0]), "flashblockIndex": hex(position[1])}
+            for rpc in everybody:
+                block = rpc("eth_getBlockByNumber", place, True)
+                before = one.answers[[method for method, _ in asked].index("eth_getBlockByNumber")]
+                assert block == before, f"{position} of worker {one.worker}"
+                assert rpc("eth_getBlockByHash", one.hash, True) == before
+                compared += 2
+    return compared
+
+
+def same(asked: list[Question], seen: Seen, found: list[Any]) -> int:
+    """Assert that answers are what was seen; how many they are."""
+    for (method, _), before, now in zip(asked, seen.answers, found, strict=True):
+        assert now == before, f"{method} at {seen.position} of worker {seen.worker}"
+    return len(found)
+
+
+def test_a_subscriber_of_one_worker_goes_on_at_another(workers: WorkersNode) -> None:
+    first, second, *_ = workers.each()
+    cursor = first("foreseal_getFlashblocks", None)["cursor"]
+    sender = Sender(first, DEV_ACCOUNTS[7])
+    sender.send(to=DEV_ACCOUNTS[8].address, value=1)
+    page = wait_for(
+        lambda: (found := first("foreseal_getFlashblocks", cursor))["flashblocks"] and found, SECONDS, "flashblocks"
+    )
+    newest = page["cursor"]
+    wait_for(lambda: reached(second, newest), SECONDS, "the same place")
+    told = second("foreseal_getFlashblocks", cursor)["flashblocks"]
+    assert told[: len(page["flashblocks"])] == page["flashblocks"]
+    assert isinstance(second("foreseal_getFlashblocks", newest)["flashblocks"], list)
+
+
+def reached(rpc: Rpc, cursor: dict[str, str]) -> bool:
+    status = rpc("foreseal_status")
+    return (int(status["block"], 16), int(status["index"], 16)) >= (int(cursor["block"], 16), int(cursor["index"], 16))
