@@ -146,3 +146,11 @@ def test_a_server_with_an_unknown_variable_does_not_start(tmp_path: Path) -> Non
         "foreseal: FORESEAL_STPE is no variable of foreseal run: did you mean FORESEAL_STEP?"
     )
     assert not (tmp_path / "d").exists()
+
+
+def test_wrong_words_are_named_by_where_they_came_from(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text('[dev]\nmnemonic = "not a mnemonic"\n')
+    assert run(["dev", "--config", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"foreseal: dev.mnemonic ({file}:2): ")
+    assert "not a mnemonic" not in told

@@ -1,4 +1,4 @@
-"""Runs a supervisor whose processes have doubles of the core: `python supervised.py DATADIR WORKERS`."""
+"""Runs a supervisor whose processes have doubles of the core: `python supervised.py DATADIR WORKERS [CERT KEY]`."""
 
 import logging
 import sys
@@ -16,9 +16,10 @@ def main() -> int:
     """As `foreseal run --workers` does it."""
     logging.basicConfig(level=logging.INFO)
     folder, workers = Path(sys.argv[1]), int(sys.argv[2])
+    cert, key = (Path(sys.argv[3]), Path(sys.argv[4])) if len(sys.argv) > 3 else (None, None)
     try:
         return supervise(
-            Settings(folder, listen=Listen(port=0, workers=workers)),
+            Settings(folder, listen=Listen(port=0, workers=workers, tls_cert=cert, tls_key=key)),
             lambda url: print(url, flush=True),
             lambda url: print(f"administrators: {url}", flush=True),
             COMMAND,

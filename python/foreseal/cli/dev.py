@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from foreseal.cli.banner import Banner
 from foreseal.cli.options import gathered, setting_options, settings_of
 from foreseal.cli.serving import serve_until_stopped
 
@@ -26,15 +27,8 @@ def dev_command(config: Path | None, **options: Any) -> None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-")))
         settings = settings_of(values, folder)
         # Derived before the chain starts: wrong words are wrong use.
-        banner = make_banner(settings, kept=kept)
+        try:
+            banner = Banner(settings, kept=kept)
+        except ValueError as error:
+            raise click.UsageError(f"{values.values['dev.mnemonic'].where()}: {error}") from None
         serve_until_stopped(settings, banner.show)
-
-
-def make_banner(settings: Any, *, kept: bool) -> Any:
-    """The banner of these settings. Raises a usage error for words that are no mnemonic."""
-    from foreseal.cli.banner import Banner
-
-    try:
-        return Banner(settings, kept=kept)
-    except ValueError as error:
-        raise click.UsageError(f"--mnemonic: {error}") from None
