@@ -26,6 +26,7 @@ COMMANDS = [
     ["dev", "--port", "0", "--datadir", "DIR"],
     ["run", "--port", "0", "--datadir", "DIR"],
     ["run", "--port", "0", "--no-produce", "--datadir", "DIR"],
+    ["run", "--port", "0", "--workers", "2", "--datadir", "DIR"],
     ["import", "--datadir", "DIR", __file__],
     ["export", "--datadir", "DIR", "OUT"],
     ["journal", "check", "DIR"],

@@ -31,7 +31,7 @@ def test_what_any_worker_had_shown_survives_every_kill(tmp_path: Path) -> None:
     summary = campaign.run(KILLS)
     print(f"\n{summary}")
     assert not campaign.record.faults, "\n".join(campaign.record.faults[:20])
-    assert set(summary.kills) == set(workers.KINDS)
+    assert all(summary.kills[kind] for kind in workers.KINDS)
     assert summary.verified
     assert summary.steps > KILLS
     assert summary.preconfirmed > 5 * KILLS

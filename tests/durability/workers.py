@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ class Summary:
     seed: int
     workers: int
     readers: int
-    kills: Counter[str] = field(default_factory=Counter)
+    kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     """By what was killed."""
     while_starting: int = 0
     """Those of them that came before the node was whole again."""
@@ -57,22 +56,26 @@ class Summary:
     compared: int = 0
     verified: int = 0
     blocks: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
+    faults: dict[str, int] = field(default_factory=dict)
     next_step_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     """From a kill to the time in the next step that was made, by what was killed."""
+    shown_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    """From a kill to the moment when a client read that step, asking again and again."""
     whole_ms: dict[str, list[int]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     """From a kill to the moment when all processes were ready, by what was killed."""
 
     def __str__(self) -> str:
-        others = sum(self.faults.values()) - sum(self.faults[kind] for kind in NAMED_FAULTS)
-        found = ", ".join([*(f"{kind} {self.faults[kind]}" for kind in NAMED_FAULTS), f"other {others}"])
+        named = {kind: self.faults.get(kind, 0) for kind in NAMED_FAULTS}
+        others = sum(self.faults.values()) - sum(named.values())
+        found = ", ".join([*(f"{kind} {count}" for kind, count in named.items()), f"other {others}"])
         times = "; ".join(
-            f"{kind} p50 {quantile(times, 0.5)}, p99 {quantile(times, 0.99)}"
-            for kind, times in self.next_step_ms.items()
-            if times
+            f"{kind} p50 {quantile(made, 0.5)}, p99 {quantile(made, 0.99)} "
+            f"(seen by a client: {quantile(self.shown_ms[kind], 0.5)}, {quantile(self.shown_ms[kind], 0.99)})"
+            for kind, made in self.next_step_ms.items()
+            if made
         )
         return (
-            f"{sum(self.kills.values())} kills (seed {self.seed}: {dict(self.kills)}, {self.while_starting} of these "
+            f"{sum(self.kills.values())} kills (seed {self.seed}: {self.kills}, {self.while_starting} of these "
             f"before the node was whole again) of a node with {self.workers} workers under "
             f"{self.sent / self.seconds:.0f} submissions a second and {self.readers} readers; {self.blocks} blocks, "
             f"{self.sent} submissions answered, {self.reads} reads, {self.preconfirmed} transactions read as "
@@ -101,7 +104,8 @@ class Campaign:
     def run(self, kills: int) -> Summary:
         """Kill so many times, then compare all that was ever read."""
         board = self._prepare()
-        node = self._start()
+        node = LiveNode(self._command)
+        self._wait_whole(node)
         begun = time.monotonic()
         crowd = Crowd(node.url, board, self.record, self._rng.getrandbits(32), self._submissions, self.summary.readers)
         try:
@@ -127,7 +131,7 @@ class Campaign:
             if not any(start <= moment <= end for start, end in self._excused):
                 record.fault("refused", f"nothing had been killed: {what}")
         summary.sent, summary.reads, summary.refused = crowd.sent, crowd.reads, dict(crowd.refused)
-        summary.steps, summary.preconfirmed, summary.faults = len(record.steps), len(record.places), record.counts
+        summary.steps, summary.preconfirmed, summary.faults = len(record.steps), len(record.places), dict(record.counts)
         return summary
 
     def _prepare(self) -> bytes:
@@ -140,11 +144,6 @@ class Campaign:
             if node.process.poll() is None:
                 node.kill()
         return board
-
-    def _start(self) -> LiveNode:
-        node = LiveNode(self._command)
-        self._wait_whole(node)
-        return node
 
     def _wait_whole(self, node: LiveNode) -> None:
         """Wait until there is a sequencer, and each worker follows it."""
@@ -175,15 +174,17 @@ class Campaign:
         begun = time.time()
         if kind == "group":
             moment, looked_at = self._kill_all(node.process, again)
-            node = self._start()
+            node = LiveNode(self._command)
         else:
             moment, looked_at = self._kill_one(node, kind, again), False
-            self._wait_whole(node)
+        timed = newest is not None and not again and not looked_at
+        if timed:
+            self._note_next_step(node, kind, newest, moment)
+        self._wait_whole(node)
         whole = time.time()
         self._excused.append((begun, whole + CALM))
-        if newest is not None and not again and not looked_at:
+        if timed:
             self.summary.whole_ms[kind].append(round((whole - moment) * 1000))
-            self._note_next_step(node, kind, newest, moment)
         return node
 
     def _next_kind(self) -> str:
@@ -235,13 +236,18 @@ class Campaign:
         return moment
 
     def _note_next_step(self, node: LiveNode, kind: str, newest: Any, moment: float) -> None:
-        """How long it took until the sequencer made the first step after the kill."""
+        """How long it took until the sequencer made the first step after the kill, and until a client saw it."""
         (block, index), step = newest
         cursor: Any = {"block": hex(block), "index": hex(index), "hash": step.hash}
 
         def look() -> int | None:
             nonlocal cursor
-            page = rpc("foreseal_getFlashblocks", cursor)
+            try:
+                page = rpc("foreseal_getFlashblocks", cursor)
+            except (*GONE, RpcFailure):
+                # A worker that was killed, or one that is not back yet; the next connection may be another one's.
+                rpc.close()
+                return None
             cursor = page["cursor"]
             times = (int(flashblock["time"], 16) for flashblock in page["flashblocks"])
             return next((made for made in times if made >= moment * 1000), None)
@@ -249,6 +255,7 @@ class Campaign:
         with contextlib.closing(Rpc(node.url)) as rpc:
             made = wait_for(look, WHOLE, "next step")
         self.summary.next_step_ms[kind].append(round(made - moment * 1000))
+        self.summary.shown_ms[kind].append(round((time.time() - moment) * 1000))
 
     def _compare(self, node: LiveNode, blocks: int) -> None:
         since = max(self.record.newest[0] - blocks, 0), 0

@@ -155,9 +155,11 @@ def test_a_sequencer_that_may_not_come_back_ends_all_in_order(group: Group) -> N
 
 
 def test_a_worker_that_dies_at_once_is_started_less_and_less_often(group: Group) -> None:
-    (group.datadir / "refuse-worker").write_text("disk it cannot be read")
+    # Also where another command line would help: the other one still answers.
+    (group.datadir / "refuse-worker").write_text("store it is of an older version")
     os.kill(group.pids("worker-1")[0], signal.SIGKILL)
     group.wait_for_log("a process died", 4)
+    assert group.client()("pid") == group.pids("worker-2")[0]
     (group.datadir / "refuse-worker").unlink()
     group.wait_for_log("a process is ready", 4)
     assert group.end() == 0

@@ -24,12 +24,16 @@ log = logging.getLogger(__name__)
 class Post:
     """Keeps one process running. Used from the event loop's thread only."""
 
-    def __init__(self, name: str, start: Callable[[str], Child]) -> None:
-        """`start` starts a process under a name."""
+    def __init__(self, name: str, start: Callable[[str], Child], *, alone: bool = False) -> None:
+        """`start` starts a process under a name.
+
+        `alone` says that nobody else does its work: what cannot be tried again ends it also after it had worked.
+        """
         self.name = name
         self.opened: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         """Done when a process of it answers for the first time, with the URL for administrators if there is one."""
         self._start = start
+        self._alone = alone
         self._backoff = Backoff()
         self._child: Child | None = None
         # All that run: the one above, one that is to take its place, those that leave.
@@ -115,7 +119,7 @@ class Post:
     async def _wait_after(self, child: Child) -> None:
         """A process died: wait as long as it takes. Raises why it cannot be started, where that is for ever."""
         failure = child.failure
-        if failure is not None and (failure.wrong_use or not self._worked):
+        if failure is not None and (not self._worked or (self._alone and failure.wrong_use)):
             raise failure
         wait = self._backoff.next(child.worked)
         log.error("a process died: it is started again", extra=_fields(child) | _why(child) | {"after": wait})

@@ -68,7 +68,7 @@ class Supervisor:
         self._buckets = buckets
         self._feed = feed
         self._command = command
-        self._sequencer = Post("sequencer", self._start_sequencer)
+        self._sequencer = Post("sequencer", self._start_sequencer, alone=True)
         self._workers = [Post(f"worker-{number + 1}", self._start_worker) for number in range(settings.listen.workers)]
         self._keeping: set[asyncio.Task[None]] = set()
         # Done, with the reason, when a post cannot be filled.
