@@ -83,19 +83,24 @@ def test_without_bounds_of_their_own_all_are_the_same(tiers: dict[str, Tier]) ->
     assert subject.identify(None, {}).meter is None
 
 
-def test_the_meter_of_a_caller_lives_as_long_as_something_is_under_way(tiers: dict[str, Tier]) -> None:
+def test_a_caller_has_one_meter_also_when_it_was_forgotten(
+    tiers: dict[str, Tier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foreseal.server.callers._REMEMBERED", 2)
     subject = callers(tiers)
-    peer = ("203.0.113.9", 5)
 
     async def scenario() -> None:
-        first = subject.identify(peer, {}).meter
+        first = subject.identify(("203.0.113.9", 5), {}).meter
         assert first is not None
-        assert subject.identify((peer[0], 6), {}).meter is first
-        assert subject.identify(("203.0.113.8", 5), {}).meter is not first
+        assert subject.identify(("203.0.113.9", 6), {}).meter is first
         call = asyncio.get_running_loop().create_future()
         first.began(call)
-        del first
-        again = subject.identify(peer, {}).meter
+        first = None
+        for number in range(10):
+            other = subject.identify((f"203.0.113.{100 + number}", 5), {}).meter
+            assert other is not None
+            assert other.running == 0
+        again = subject.identify(("203.0.113.9", 7), {}).meter
         assert again is not None
         assert again.running == 1
         call.set_result(None)
@@ -103,4 +108,4 @@ def test_the_meter_of_a_caller_lives_as_long_as_something_is_under_way(tiers: di
         assert again.running == 0
 
     asyncio.run(scenario())
-    assert len(subject._meters) == 0
+    assert len(subject._by_host) <= 2

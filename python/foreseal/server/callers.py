@@ -17,6 +17,8 @@ from foreseal.server.tier import Tier
 LOOK = 0.25
 
 _BEARER = b"bearer"
+# Callers remembered at most.
+_REMEMBERED = 4096
 _V6_PREFIX = 64
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Peer = tuple[str, int] | None
@@ -44,11 +46,11 @@ class Anyone:
 
     def __init__(self, tier: Tier) -> None:
         self.tiers = (tier,)
-        self._caller = Caller(tier)
+        self.anyone = Caller(tier)
 
     def identify(self, _peer: Peer, _headers: Headers) -> Caller:
         """Who calls."""
-        return self._caller
+        return self.anyone
 
     def holds(self, _caller: Caller) -> bool:
         """Whether the caller is still welcome."""
@@ -76,20 +78,27 @@ class Callers:
         self._clock = clock
         self._anonymous = tiers[PUBLIC if public else DEDICATED]
         self._proxies = tuple(ipaddress.ip_network(name) for name in sorted(proxies))
-        # Of whoever has something under way: it lives as long as that.
+        self._by_host: dict[str, Caller] = {}
+        self._by_key: dict[str, Caller] = {}
+        # Of whoever has something under way, or called of late.
         self._meters: WeakValueDictionary[bytes, Meter] = WeakValueDictionary()
-        # All the same, where they have no bounds of their own: the usual case costs two look-ups.
-        self._anyone = None if self._anonymous.is_metered else Caller(self._anonymous)
+        self.anyone = None if self._anonymous.is_metered else Caller(self._anonymous)
+        """Who calls without a key, where all who do are the same; None where they have bounds of their own."""
         self._timer: asyncio.TimerHandle | None = None
 
     def identify(self, peer: Peer, headers: Headers) -> Caller:
         """Who calls. Raises `WrongKey`: who gave a key is never taken for somebody without one."""
         if b"authorization" in headers or b"x-api-key" in headers:
             return self._with_key(_key_in(headers))
-        if self._anyone is not None:
-            return self._anyone
-        address = self._address(peer, headers)
-        return Caller(self._anonymous, None, address, self._meter(b"a" + address.encode(), self._anonymous))
+        if self.anyone is not None:
+            return self.anyone
+        host = self._host(peer, headers)
+        caller = self._by_host.get(host)
+        if caller is None:
+            address = _bucket_address(host)
+            caller = Caller(self._anonymous, None, address, self._meter(b"a" + address.encode(), self._anonymous))
+            _remember(self._by_host, host, caller)
+        return caller
 
     def holds(self, caller: Caller) -> bool:
         """Whether the key that a connection was opened with is still good."""
@@ -110,10 +119,13 @@ class Callers:
         key = self._keys.find(text)
         if isinstance(key, str):
             raise WrongKey(key)
-        tier = self._tiers[key.tier]
-        if key.rate is None and not tier.is_metered:
-            return Caller(tier, key)
-        return Caller(tier, key, "", self._meter(b"k" + key.id.encode(), tier, key))
+        caller = self._by_key.get(key.id)
+        if caller is None or caller.key is not key:
+            tier = self._tiers[key.tier]
+            metered = key.rate is not None or tier.is_metered
+            caller = Caller(tier, key, "", self._meter(b"k" + key.id.encode(), tier, key) if metered else None)
+            _remember(self._by_key, key.id, caller)
+        return caller
 
     def _meter(self, name: bytes, tier: Tier, key: Key | None = None) -> Meter:
         meter = self._meters.get(name)
@@ -125,8 +137,8 @@ class Callers:
             self._meters[name] = meter = Meter(bucket, tier.limits.caller_calls, tier.refusals)
         return meter
 
-    def _address(self, peer: Peer, headers: Headers) -> str:
-        """The client's address, or the network that stands for it."""
+    def _host(self, peer: Peer, headers: Headers) -> str:
+        """Where the client is, as its connection or a proxy says it."""
         address = "" if peer is None else peer[0]
         if self._proxies:
             hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
@@ -136,11 +148,17 @@ class Callers:
                 if not hop:
                     break
                 address = hop
-        return _bucket_address(address)
+        return address
 
     def _is_proxy(self, address: str) -> bool:
         found = _parsed(address)
         return found is not None and any(found in network for network in self._proxies)
+
+
+def _remember(callers: dict[str, Caller], name: str, caller: Caller) -> None:
+    if len(callers) >= _REMEMBERED:
+        callers.clear()
+    callers[name] = caller
 
 
 def _key_in(headers: Headers) -> str:
@@ -171,7 +189,6 @@ def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
 
 
-@lru_cache(maxsize=4096)
 def _bucket_address(text: str) -> str:
     """What stands for an address: who has one of IPv6 has all with the same first 64 bits."""
     address = _parsed(text)

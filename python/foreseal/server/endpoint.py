@@ -44,24 +44,24 @@ class Endpoint:
         caller = handler.identify(peer, headers)
         if isinstance(caller, Response):
             return caller
-        largest = caller.tier.limits.body
+        tier = caller.tier
         reading = bodies.begin()
         try:
             message = await receive()
             body = first = message.get("body", b"")
             # The message after the declared length is empty and costs a thread hop under granian: it is not asked for.
             if message.get("more_body", False) and headers.get(b"content-length") != b"%d" % len(first):
-                body = await _read_on(first, headers.get(b"content-length"), receive, largest)
+                body = await _read_on(first, headers.get(b"content-length"), receive, tier.largest)
         except asyncio.CancelledError:
             if not bodies.was_late(reading):
                 raise
             return handler.too_slow()
         finally:
             bodies.end(reading)
-        if body is None or len(body) > largest:
+        if body is None or len(body) > tier.largest:
             return handler.too_large(caller)
         view = handler.view_header()
-        reply = caller.tier.dispatcher.answer(body, None, caller.meter)
+        reply = tier.answer(body, None, caller.meter)
         status, answer, seconds = reply if isinstance(reply, tuple) else await reply
         # A plain tuple: making a named one takes as long as parsing a call.
         return status, handler.response_headers(seconds, view, headers), answer

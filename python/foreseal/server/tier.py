@@ -1,11 +1,11 @@
 """Kinds of callers: what they may call, how much, and what answers them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc import Dispatcher, Limits, Registry, Reply
 from foreseal.rpc.core import Core
 from foreseal.rpc.discovery import METHODS as ALWAYS
 from foreseal.rpc.rate import NONE, Rate
@@ -39,6 +39,15 @@ class Tier:
     """Open WebSockets of its callers."""
     refusals: Counter[str] = field(default_factory=Counter)
     """Calls and handshakes refused, by reason."""
+    largest: int = field(init=False)
+    """Largest request body, bytes."""
+    answer: Callable[..., Reply | Coroutine[Any, Any, Reply]] = field(init=False)
+    """Answers a body: see `Dispatcher.answer`."""
+
+    def __post_init__(self) -> None:
+        # Looked up once, not for every request.
+        object.__setattr__(self, "largest", self.limits.body)
+        object.__setattr__(self, "answer", self.dispatcher.answer)
 
     @property
     def is_metered(self) -> bool:
