@@ -260,3 +260,34 @@ def test_an_empty_page_is_the_end_only_where_there_is_none() -> None:
     pages = [{"logs": [], "cursor": "0xc1"}, {"logs": [log(0)], "cursor": None}]
     assert len(run(get_logs(Session(Answering(*map(result, pages)), Options()), 0, 9))) == 1
     assert run(get_logs(Session(Answering(*map(result, pages)), Options()), 0)) == []
+
+
+RATE = {"limit": "rate", "max": 5, "retryAfterMs": 1500}
+
+
+def test_a_call_beyond_the_rate_is_made_again_when_the_node_said() -> None:
+    transport = Answering(error(-32005, "too many calls", **RATE), result("0x7a69"))
+    assert run(Session(transport, Options()).execute(calls.chain_id())) == 31337
+    assert transport.waited == [1.5]
+
+
+def test_a_wait_longer_than_the_time_out_is_the_error() -> None:
+    transport = Answering(error(-32005, "too many calls", **RATE))
+    with pytest.raises(RpcError, match="too many calls"):
+        run(Session(transport, Options(timeout=1.0)).execute(calls.chain_id()))
+    assert transport.waited == []
+
+
+def test_a_batch_beyond_the_rate_is_made_again_when_the_node_said() -> None:
+    refused = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "too many calls", "data": RATE}}
+    each = [error(-32005, "too many calls", **RATE), error(-32005, "too many", limit="rate", max=5, retryAfterMs=2000)]
+    transport = Answering(orjson.dumps(refused), each, [result("0x1"), result("0x2")])
+    assert run(Session(transport, Options(attempts=3)).batch([calls.chain_id(), calls.chain_id()])) == [1, 2]
+    assert transport.waited == [1.5, 2.0]
+
+
+def test_a_key_is_shown_to_nobody() -> None:
+    options = Options(key="fs_1_secret")
+    assert "secret" not in repr(options)
+    assert options.headers() == {"authorization": "Bearer fs_1_secret"}
+    assert Options().headers() == {}

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from command import foreseal
+from foreseal.client import Client, ClientError, Options, RpcError
 from live import LiveNode, live_node, wait_for
 from raw_websocket import RawWebSocket, Refused
 
@@ -248,6 +249,26 @@ def test_a_client_that_honours_retry_after_gets_through(slow: LiveNode) -> None:
             answer = slow.rpc.post(json.dumps(BALANCE).encode())
         assert answer.status == 200
     assert refused
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_the_python_client_waits_as_it_is_told(slow: LiveNode, scheme: str) -> None:
+    with Client(slow.url.replace("http", scheme, 1), Options(attempts=20)) as client:
+        assert [client.chain_id() for _ in range(6)] == [31337] * 6
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_the_python_client_sends_its_key(public: Endpoint, scheme: str) -> None:
+    url = public.node.url.replace("http", scheme, 1)
+    with Client(url, Options(key=public.keys["good"])) as client:
+        assert client.get_block_receipts("earliest") == ()
+    with Client(url) as client, pytest.raises(RpcError, match="-32004"):
+        client.get_block_receipts("earliest")
+    with (
+        Client(url, Options(key=public.keys["gone"])) as client,
+        pytest.raises((RpcError, ClientError), match="revoked"),
+    ):
+        client.chain_id()
 
 
 def test_behind_a_proxy_each_client_has_a_rate_of_its_own(slow: LiveNode) -> None:

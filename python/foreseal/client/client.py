@@ -181,7 +181,7 @@ def _transport(target: Any, options: Options) -> Transport:
         case "http":
             from foreseal.client.http import HttpTransport
 
-            return HttpTransport(target)
+            return HttpTransport(target, options)
         case "ws":
             from foreseal.client.websocket import WebSocketTransport
 
@@ -196,7 +196,7 @@ def _async_transport(target: Any, options: Options) -> Transport:
         case "http":
             from foreseal.client.http import AsyncHttpTransport
 
-            return AsyncHttpTransport(target)
+            return AsyncHttpTransport(target, options)
         case "ws":
             from foreseal.client.websocket import AsyncWebSocketTransport
 
@@ -205,7 +205,7 @@ def _async_transport(target: Any, options: Options) -> Transport:
             return AsyncChainTransport(target)
     from foreseal.client.http import AsyncHttpTransport
 
-    return AsyncHttpTransport(_IN_PROCESS, target)
+    return AsyncHttpTransport(_IN_PROCESS, options, target)
 
 
 def _kind(target: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from foreseal.client.errors import ConnectionLost, TimedOut
 from foreseal.client.needed import needed
+from foreseal.client.options import Options
 from foreseal.client.refusal import refusal
 from foreseal.client.target import origin
 
@@ -20,9 +21,9 @@ class HttpTransport:
     dial = None
     """Over HTTP a feed polls."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, options: Options) -> None:
         self._url = url
-        self._client = httpx.Client(headers=_HEADERS)
+        self._client = httpx.Client(headers=_HEADERS | options.headers())
 
     def exchange(self, body: bytes, seconds: float) -> bytes:
         """The body of the answer."""
@@ -46,10 +47,10 @@ class AsyncHttpTransport:
     dial = None
     """Over HTTP a feed polls."""
 
-    def __init__(self, url: str, app: Any = None) -> None:
+    def __init__(self, url: str, options: Options, app: Any = None) -> None:
         self._url = url
         carrier = None if app is None else httpx.ASGITransport(app)
-        self._client = httpx.AsyncClient(headers=_HEADERS, transport=carrier)
+        self._client = httpx.AsyncClient(headers=_HEADERS | options.headers(), transport=carrier)
 
     async def exchange(self, body: bytes, seconds: float) -> bytes:
         """The body of the answer."""

@@ -12,6 +12,8 @@ from foreseal.client.backoff import Backoff
 class Options:
     """Times are seconds."""
 
+    key: str | None = field(default=None, repr=False)
+    """API key, sent with every request and handshake."""
     timeout: float = 10.0
     """For one answer; a repetition has it anew."""
     attempts: int = 3
@@ -32,3 +34,7 @@ class Options:
     """Seconds from any beginning."""
     random: Callable[[], float] = random.random
     """From 0 to 1."""
+
+    def headers(self) -> dict[str, str]:
+        """What says who calls."""
+        return {} if self.key is None else {"authorization": f"Bearer {self.key}"}

@@ -18,6 +18,8 @@ T = TypeVar("T")
 _STARTING, _LIMIT, _NOT_THERE = -32002, -32005, -32001
 # What it says of a view that an unwind took away while it was read. The next view answers.
 _VIEW_GONE = "view no longer available"
+# Limits that are none any more a moment later.
+_PASSING = frozenset(("calls", "caller_calls", "rate"))
 _SHOWN = 120
 
 
@@ -70,6 +72,7 @@ class Session:
         lost = False
         for attempt in itertools.count(1):
             last = attempt >= self.options.attempts
+            told = 0.0
             try:
                 return (yield from self.once(request))
             except (ConnectionLost, TimedOut):
@@ -77,11 +80,12 @@ class Session:
                     raise
                 lost = True
             except RpcError as error:
-                if last or not is_passing(error):
+                told = told_to_wait(error)
+                if last or not is_passing(error) or told > self.options.timeout:
                     if not lost:
                         raise
                     return (yield from self._settle(request, error))
-            yield from self.pause(attempt)
+            yield from self.pause(attempt, told)
         raise AssertionError("the loop ends by returning or raising")
 
     def batch(self, requests: Sequence[Request[Any]], *, return_errors: bool = False) -> Flow[list[Any]]:
@@ -96,16 +100,25 @@ class Session:
         attempts = self.options.attempts if all(each.repeatable for each in requests) else 1
         lost = False
         for attempt in itertools.count(1):
+            told = 0.0
             try:
                 outcomes = yield from self._once_each(requests)
                 # A node that starts says so for each of them.
                 if attempt >= self.options.attempts or not all(map(is_passing, outcomes)):
                     break
+                told = max(map(told_to_wait, outcomes))
+                if told > self.options.timeout:
+                    break
+            except RpcError as error:
+                # It was refused as a whole.
+                told = told_to_wait(error)
+                if attempt >= self.options.attempts or not 0 < told <= self.options.timeout:
+                    raise
             except (ConnectionLost, TimedOut):
                 if attempt >= attempts:
                     raise
                 lost = True
-            yield from self.pause(attempt)
+            yield from self.pause(attempt, told)
         for index, (request, outcome) in enumerate(zip(requests, outcomes, strict=True)):
             if isinstance(outcome, RpcError):
                 try:
@@ -117,9 +130,10 @@ class Session:
                         raise
         return outcomes
 
-    def pause(self, failures: int) -> Flow[None]:
-        """Wait after so many failures in a row."""
-        yield from perform(self.transport.sleep, self.options.backoff.wait(failures, self.options.random))
+    def pause(self, failures: int, told: float = 0.0) -> Flow[None]:
+        """Wait after so many failures in a row, at least as many seconds as the node told."""
+        wait = max(told, self.options.backoff.wait(failures, self.options.random))
+        yield from perform(self.transport.sleep, wait)
 
     def envelope(self, method: str, params: Sequence[Any]) -> tuple[int, dict[str, Any]]:
         """A request object with an id of its own."""
@@ -158,7 +172,19 @@ def is_passing(outcome: Any) -> bool:
         return False
     if outcome.code == _NOT_THERE:
         return outcome.message == _VIEW_GONE
-    return outcome.code == _STARTING or (outcome.code == _LIMIT and b'"calls"' in (outcome.data or b""))
+    return outcome.code == _STARTING or (outcome.code == _LIMIT and _limit(outcome).get("limit") in _PASSING)
+
+
+def told_to_wait(error: Any) -> float:
+    """Seconds after which a node that refused a call for its caller's rate takes it; 0 for any other error."""
+    ms = _limit(error).get("retryAfterMs") if isinstance(error, RpcError) and error.code == _LIMIT else None
+    return ms / 1000 if isinstance(ms, int) else 0.0
+
+
+def _limit(error: RpcError) -> dict[str, Any]:
+    """The limit that an error names."""
+    data = None if error.data is None else orjson.loads(error.data)
+    return data if isinstance(data, dict) else {}
 
 
 def decoded(body: bytes | str) -> Any:

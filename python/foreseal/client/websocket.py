@@ -33,6 +33,7 @@ def _settings(options: Options, *, pings: bool) -> dict[str, Any]:
         "compression": None,
         "max_size": options.largest_message,
         "close_timeout": _CLOSING,
+        "additional_headers": options.headers(),
     }
     return settings if pings else settings | {"ping_interval": None}
 
