@@ -5,7 +5,6 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 # Test vectors and sample exchanges live beside the clone; tests that need them skip, saying so, where they are absent.
 FORESEAL_SHARED ?= $(abspath ../shared)
 PYTEST_WORKERS ?= 2
-WORKER_BLOCKS ?= 60
 ARGS ?=
 KILLS ?= 200
 WORKERS ?= 2
@@ -19,6 +18,7 @@ EVENTS ?= 1000000
 BLOCKS ?= 5000
 SCHEDULES ?= 20000
 STEPS ?= 300
+DAY ?= 43200
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills kills-workers workers readers hostile promises differential docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,6 +133,9 @@ workers: build $(VENV)/.dev ## Compare WORKER_BLOCKS blocks through each of WORK
 
 readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kills, compare with the journal, save the summary
 	PYTHONPATH=tests $(BIN)/python -m readers --events $(EVENTS) --seed $(SEED) --save benches/results/readers.json
+
+day: build $(VENV)/.dev ## Let a node make DAY blocks under a mixed load, its clocks running fast, and save what it leaves behind
+	PYTHONPATH=tests $(BIN)/python -m day --blocks $(DAY) --seed $(SEED) --save benches/results/day.json $(ARGS)
 
 hostile: build $(VENV)/.dev ## Send a node a million malformed requests, hold 10,000 slow connections, save what honest clients saw
 	PYTHONPATH=tests $(BIN)/python -m hostile --save benches/results/hostile.json $(ARGS)

@@ -10,16 +10,13 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from durability.clients import GONE
-from durability.wallet import Wallet
 from foreseal.client import Backoff, Options, Place
-from live import DEV_ACCOUNTS, LiveNode, Rpc, RpcFailure
-from live.contracts import contract
+from live import LiveNode, Rpc, RpcFailure
 from live.process import foreseal_command
 from readers.journal import Blocks, chain_in, compare_with_blocks, compare_with_journal, written_in
-from readers.load import transfer_call
+from readers.load import deploy_token
 from readers.proxy import CuttingProxy
 from readers.reader import Reader
 
@@ -38,7 +35,6 @@ DEEPEST = 4
 LEAST = 3
 # Seconds for the readers to reach the end, once nothing happens any more.
 END = 60.0
-SUPPLY = 10**15
 
 
 @dataclass
@@ -139,19 +135,12 @@ class Campaign:
         self._count()
 
     def _prepare(self) -> str:
-        """A token whose supply is shared out, in blocks that are never taken back."""
-        rpc, owner = self._node.rpc, Wallet(DEV_ACCOUNTS[0])
-        created = owner.sign(0, b"", _creation(), gas=2_000_000)
-        rpc("eth_sendRawTransaction", created.raw)
-        token = _receipt(rpc, created.hash)["contractAddress"]
-        for nonce, account in enumerate(DEV_ACCOUNTS[1:], 1):
-            data = transfer_call(account.address.lower(), SUPPLY // 100)
-            last = owner.sign(nonce, bytes.fromhex(token[2:]), data)
-            rpc("eth_sendRawTransaction", last.raw)
-        _receipt(rpc, last.hash)
+        """A token, in blocks that are never taken back."""
+        rpc = self._node.rpc
+        token = deploy_token(rpc)
         rpc("evm_mine")
         self._floor = int(rpc("eth_blockNumber"), 16)
-        return str(token)
+        return token
 
     async def _disturb(self, events: int) -> None:
         """Kills the node at random moments, and replaces its newest blocks, until enough was told."""
@@ -283,15 +272,3 @@ async def _start_load(url: str, token: str, seed: int) -> asyncio.subprocess.Pro
 
 def _port(node: LiveNode) -> int:
     return int(node.url.rpartition(":")[2])
-
-
-def _creation() -> bytes:
-    return bytes.fromhex(contract("Token").bytecode.removeprefix("0x")) + SUPPLY.to_bytes(32, "big")
-
-
-def _receipt(rpc: Rpc, hash: str) -> dict[str, Any]:
-    """Waits for it."""
-    while (receipt := rpc("eth_getTransactionReceipt", hash)) is None:
-        time.sleep(0.01)
-    assert receipt["status"] == "0x1"
-    return dict(receipt)

@@ -8,16 +8,45 @@ from typing import Any
 
 from durability.wallet import Wallet
 from foreseal.client import Client, ClientError, Options, RpcError, calls
-from live import DEV_ACCOUNTS
+from live import DEV_ACCOUNTS, Rpc
+from live.contracts import contract
 
 # Transactions of one request, and how many may wait in the pool before the next.
 BATCH = 50
 WAITING = 400
+# Of the token.
+SUPPLY = 10**15
 
 
 def transfer_call(to: str, amount: int) -> bytes:
     """Call data of a token's `transfer`."""
     return bytes.fromhex("a9059cbb" + to[2:].rjust(64, "0") + f"{amount:064x}")
+
+
+def deploy_token(rpc: Rpc) -> str:
+    """The address of a token whose supply is shared out among the development accounts."""
+    owner = Wallet(DEV_ACCOUNTS[0])
+    created = owner.sign(0, b"", _creation(), gas=2_000_000)
+    rpc("eth_sendRawTransaction", created.raw)
+    token = _receipt(rpc, created.hash)["contractAddress"]
+    for nonce, account in enumerate(DEV_ACCOUNTS[1:], 1):
+        data = transfer_call(account.address.lower(), SUPPLY // 100)
+        last = owner.sign(nonce, bytes.fromhex(token[2:]), data)
+        rpc("eth_sendRawTransaction", last.raw)
+    _receipt(rpc, last.hash)
+    return str(token)
+
+
+def _creation() -> bytes:
+    return bytes.fromhex(contract("Token").bytecode.removeprefix("0x")) + SUPPLY.to_bytes(32, "big")
+
+
+def _receipt(rpc: Rpc, hash: str) -> dict[str, Any]:
+    """Waits for it."""
+    while (receipt := rpc("eth_getTransactionReceipt", hash)) is None:
+        time.sleep(0.01)
+    assert receipt["status"] == "0x1"
+    return dict(receipt)
 
 
 class Load:

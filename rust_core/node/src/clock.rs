@@ -28,6 +28,11 @@ impl Now {
 pub trait Clock: Send + Sync {
     /// Reads both clocks.
     fn now(&self) -> Now;
+
+    /// How long the machine takes for `wait` by these clocks.
+    fn real(&self, wait: Duration) -> Duration {
+        wait
+    }
 }
 
 /// The machine's clocks.
@@ -44,6 +49,33 @@ impl Clock for SystemClock {
     fn now(&self) -> Now {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Now { unix, monotonic: self.0.elapsed() }
+    }
+}
+
+/// Clocks that begin with the machine's and run several times as fast: a day in minutes, to see what a day leaves behind.
+#[derive(Debug)]
+pub struct FastClock {
+    begun: Instant,
+    start: Duration,
+    speed: u32,
+}
+
+impl FastClock {
+    /// Clocks that are `speed` times as fast as the machine's; 0 counts as 1.
+    pub fn new(speed: u32) -> Self {
+        let start = SystemClock::default().now().unix;
+        Self { begun: Instant::now(), start, speed: speed.max(1) }
+    }
+}
+
+impl Clock for FastClock {
+    fn now(&self) -> Now {
+        let elapsed = self.begun.elapsed().saturating_mul(self.speed);
+        Now { unix: self.start.saturating_add(elapsed), monotonic: elapsed }
+    }
+
+    fn real(&self, wait: Duration) -> Duration {
+        wait / self.speed
     }
 }
 
@@ -84,5 +116,22 @@ impl Clock for SteppedClock {
     fn now(&self) -> Now {
         let elapsed = self.elapsed();
         Now { unix: self.start.saturating_add(elapsed), monotonic: elapsed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_clock_gains_on_the_machine_and_waits_less() {
+        let clock = FastClock::new(1000);
+        let begun = clock.now();
+        std::thread::sleep(Duration::from_millis(5));
+        let now = clock.now();
+        assert!(now.monotonic.saturating_sub(begun.monotonic) >= Duration::from_secs(5));
+        assert_eq!(now.unix.saturating_sub(begun.unix), now.monotonic.saturating_sub(begun.monotonic));
+        assert_eq!(clock.real(Duration::from_secs(2)), Duration::from_millis(2));
+        assert_eq!(FastClock::new(0).real(Duration::from_secs(2)), Duration::from_secs(2));
     }
 }

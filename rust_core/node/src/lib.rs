@@ -54,7 +54,7 @@ pub use backup::{
 pub use chain::{Chain, ChainError};
 pub use chain_file::{Progress, Report, Summary, export_chain, import_chain};
 pub use changes::Changes;
-pub use clock::{Clock, Now, SteppedClock, SystemClock};
+pub use clock::{Clock, FastClock, Now, SteppedClock, SystemClock};
 pub use control::ControlError;
 pub use errors::{NodeError, SubmitError};
 pub use executed::{Executed, Step, Written};

@@ -130,7 +130,7 @@ impl Writer {
         while !self.shared.stopping() {
             let now = clock.now();
             if now.monotonic < next {
-                self.shared.sleep(next.saturating_sub(now.monotonic));
+                self.shared.sleep(clock.real(next.saturating_sub(now.monotonic)));
                 continue;
             }
             let until = now.monotonic + producer.budget();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{FollowerStatus, Node, Surroundings, SystemClock, View};
+use foreseal_node::{FollowerStatus, Node, Surroundings, View};
 use foreseal_rpc::{Api, Cost, Error, Reply, RpcError, Subscriptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -248,7 +248,7 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let settings = PySettings::parse(settings)?;
     log::install(settings.log.as_deref())?;
     let surroundings = Surroundings {
-        clock: Arc::new(SystemClock::default()),
+        clock: settings.clock(),
         randomness: Box::new(random),
         secret: Box::new(random),
         disk: Arc::new(RealDisk),

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_node::{
-    Clock, Development, FinalityDepth, Production, Recent, Role, Settings, StoreSettings, SystemClock,
+    Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, Settings, StoreSettings,
+    SystemClock,
 };
 use foreseal_rpc::{Key, Limits};
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
@@ -79,6 +81,9 @@ pub struct PySettings {
     /// Name of a follower, for metrics.
     #[serde(default)]
     name: String,
+    /// How many times as fast as the machine's its clocks run.
+    #[serde(default = "real_time")]
+    pub speed: u32,
     /// Log level; the environment variable FORESEAL_LOG has precedence.
     pub log: Option<String>,
 }
@@ -148,6 +153,10 @@ fn yes() -> bool {
     true
 }
 
+fn real_time() -> u32 {
+    1
+}
+
 fn threads() -> usize {
     2
 }
@@ -167,6 +176,11 @@ impl PySettings {
             return Err(SettingsError::FeedAndFollow);
         }
         Ok(settings)
+    }
+
+    /// The clocks of the node.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        if self.speed == 1 { Arc::new(SystemClock::default()) } else { Arc::new(FastClock::new(self.speed)) }
     }
 
     /// Settings of the node. Reads the genesis file, if one is named.
