@@ -164,15 +164,15 @@ def main() -> None:
                 arguments = ("run", "--datadir", str(datadir), *production, "--workers", str(workers))
                 ports[workers] = stack.enter_context(served(*arguments, workers=workers))
             results = summary(uvloop.run(measure(ports, options.rounds, options.seconds)))
-            followed = {workers: uvloop.run(follow(port, options.submissions)) for workers, port in ports.items()}
+            followed = [{"workers": n} | uvloop.run(follow(port, options.submissions)) for n, port in ports.items()]
     finally:
         shutil.rmtree(folder)
     for result in results:
         print(
             f"{result['name']:24} {result['workers']} workers {result['requests_per_second']:>9,} /s x{result['ratio']}"
         )
-    for workers, figures in followed.items():
-        print(f"{workers} workers: {figures}")
+    for figures in followed:
+        print(figures)
     given = f"--workers {' '.join(map(str, options.workers))} --rounds {options.rounds} --seconds {options.seconds:g}"
     command = f"python -m benches.load.workers {given} --submissions {options.submissions}"
     report: dict[str, object] = {**origin(command, PACKAGES), "connections": CONNECTIONS, "cores": os.cpu_count()}

@@ -42,3 +42,12 @@ def test_every_subscriber_gets_every_log(tmp_path: Path) -> None:
         # Five steps a second, ten logs each.
         assert (figures["notifications"], figures["expected"], figures["closed"]) == (150, 150, {})
         assert figures["delay"]["p50_ms"] > 0
+
+
+def test_reads_are_measured_through_one_process_and_through_workers(tmp_path: Path) -> None:
+    options = ("--workers", 2, "--rounds", 1, "--seconds", 0.5, "--submissions", 5)
+    results = run("workers", tmp_path / "figures.json", *options)
+    assert {figures["workers"] for figures in results} == {1, 2}
+    assert all(figures["requests_per_second"] > 0 for figures in results)
+    for figures in json.loads((tmp_path / "figures.json").read_text())["followed"]:
+        assert (figures["seen_at_once_by_its_own"], figures["looks"]) == (5, 80)
