@@ -51,7 +51,8 @@ class Campaign:
 
     def __init__(self, datadir: Path, seed: int, speed: int, pause: float) -> None:
         self._datadir, self._seed, self._pause = datadir, seed, pause
-        self._command = [sys.executable, "-m", "day.node", str(datadir), str(speed)]
+        path = f"PYTHONPATH={Path(__file__).parents[1]}"
+        self._command = ["/usr/bin/env", path, sys.executable, "-m", "day.node", str(datadir), str(speed)]
         self.summary = Summary()
 
     def run(self, blocks: int) -> Summary:

@@ -29,6 +29,7 @@ OPENINGS: dict[str, tuple[bytes, bytes]] = {
     "half a frame": (_HANDSHAKE + b"\x81\xfe\x40\x00" + bytes(4) + b"{", b" "),
 }
 """What each kind says at first, and then every second."""
+CONNECT_TIME = 60.0
 # Connections begun at once.
 _AT_ONCE = 200
 
@@ -53,7 +54,7 @@ class Holder:
         source = (f"127.0.{1 + number // 250 % 100}.{1 + number % 250}", 0)
         try:
             connecting = asyncio.open_connection("127.0.0.1", self._port, local_addr=source, limit=1 << 12)
-            reader, writer = await asyncio.wait_for(connecting, 20)
+            reader, writer = await asyncio.wait_for(connecting, CONNECT_TIME)
         except (OSError, TimeoutError) as error:
             self.refused[type(error).__name__] += 1
             return

@@ -40,8 +40,8 @@ class Honest:
     def take(self) -> dict[str, float]:
         """Delays since the last call, ms."""
         delays, self._delays = sorted(self._delays), []
-        if len(delays) < 100:
-            raise RuntimeError(f"only {len(delays)} honest calls were answered: {self.faults[:3]}")
+        if len(delays) < 2:
+            raise RuntimeError(f"no honest call was answered: {self.faults[:3]}")
         cuts = quantiles(delays, n=1000)
         return {
             "calls": len(delays),
