@@ -7,7 +7,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import orjson
+
+from foreseal._core import openrpc
 from foreseal.rpc.costs import COSTS
 from foreseal.server.settings import SECTIONS, TABLE, Setting
 from foreseal.server.settings.kinds import Flag, in_toml
@@ -65,7 +69,72 @@ def costs() -> str:
     return "\n".join(["| cost | methods |", "|---|---|", *lines, "| 1 | all others |"])
 
 
-PARTS: dict[str, Callable[[], str]] = {"settings": settings, "costs": costs}
+_FOR = {
+    "everyone": "For everyone",
+    "admin": "On the admin listener alone",
+    "development": "On development nodes alone",
+}
+
+
+def methods() -> str:
+    """The tables of methods, one for each kind of caller, and the types of parameters."""
+    document = orjson.loads(openrpc())
+    lines = []
+    for access, title in _FOR.items():
+        lines.append(f"## {title}\n")
+        lines.append("| method | parameters | result | runs | cost | limits | errors |\n|---|---|---|---|---|---|---|")
+        found = [_method(each) for each in document["methods"] if each["x-access"] == access]
+        lines += [*sorted(found), ""]
+    lines.append("## Types of parameters\n\n| type | what it takes |\n|---|---|")
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        if "description" in schema:
+            lines.append(f"| `{name}` | {schema['description']} |")
+    return "\n".join(lines)
+
+
+def _method(method: dict[str, Any]) -> str:
+    errors = [f"{error['code']} {error['message']}" for error in method["errors"] if error["code"] not in _GENERAL]
+    limits = [f"`{name}`" for name in method["x-limits"]]
+    cells = [
+        f"`{method['name']}`",
+        ", ".join(_parameter(each) for each in method["params"]),
+        method["result"]["description"],
+        method["x-runs"],
+        str(COSTS.get(method["name"], 1)),
+        ", ".join(limits),
+        "; ".join(errors),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+# Told once for all methods, above the tables.
+_GENERAL = {-32002, -32005, -32601, -32602, -32603}
+
+
+def _parameter(parameter: dict[str, Any]) -> str:
+    kind = parameter["schema"]["$ref"].rpartition("/")[2]
+    words = f"{parameter['name']}: `{kind}`"
+    if parameter["required"]:
+        return words
+    return f"[{words} = {parameter['description'].removeprefix('left out: ')}]"
+
+
+def subscriptions() -> str:
+    """The table of streams."""
+    (method,) = (each for each in orjson.loads(openrpc())["methods"] if each["name"] == "eth_subscribe")
+    lines = ["| stream | options | one message for each |", "|---|---|---|"]
+    for row in method["x-subscriptions"]:
+        options = f"[`{row['options']}` = {row['leftOut']}]" if "options" in row else ""
+        lines.append(f"| `{row['name']}` | {options} | {row['gives']} |")
+    return "\n".join(lines)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "settings": settings,
+    "costs": costs,
+    "methods": methods,
+    "subscriptions": subscriptions,
+}
 """What makes each part."""
 
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from foreseal._core import method_names
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -18,3 +20,11 @@ def test_the_page_on_settings_has_a_part_that_is_made() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     assert page.count("| `") > 40
     assert "<!-- made by settings -->" in page
+
+
+def test_the_page_on_methods_has_every_one_of_them() -> None:
+    page = (ROOT / "docs" / "rpc.md").read_text()
+    names = method_names()
+    assert len(names) > 80
+    assert [name for name in names if f"\n| `{name}` | " not in page] == []
+    assert page.count("\n| `newHeads` | ") == 1

@@ -44,11 +44,13 @@ mod _core {
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
     #[pymodule_export]
-    use crate::methods::method_names;
+    use crate::methods::{method_names, openrpc};
     #[pymodule_export]
     use crate::node::{PyNode, PyView};
     #[pymodule_export]
     use crate::preconfirmation::{preconfirmation_contradiction, step_signer, verify_preconfirmation};
+    #[pymodule_export]
+    use crate::settings::default_settings;
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
     #[pymodule_export]

@@ -12,7 +12,10 @@ use foreseal_node::{
 };
 use foreseal_rpc::{Key, Limits};
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
-use serde::Deserialize;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::{self, AccountsError, DerivedAccount};
 
@@ -109,7 +112,7 @@ enum ChainSource {
 }
 
 /// How the store is kept; see `foreseal_node::StoreSettings`.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct PyStore {
     /// Bytes.
@@ -125,7 +128,7 @@ struct PyStore {
 }
 
 /// Limits of single requests; see `foreseal_rpc::Limits`.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PyLimits {
     logs: Option<u64>,
@@ -299,6 +302,79 @@ impl PyLimits {
             sync_time: self.sync_time.map_or(default.sync_time, Duration::from_millis),
         }
     }
+}
+
+/// What the core takes for the settings that are left out, JSON, as far as the edge has defaults of its own for them.
+#[derive(Serialize)]
+struct Defaults {
+    block_time: u64,
+    step: u128,
+    gas_limit: Option<u64>,
+    safe_depth: u64,
+    finalized_depth: u64,
+    fee_recipient: Address,
+    extra_data: Bytes,
+    produce: bool,
+    queue: usize,
+    store: PyStore,
+    limits: PyLimits,
+}
+
+/// The core's own defaults, as `Node` takes settings, JSON.
+#[pyfunction]
+pub fn default_settings(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
+    let (production, finality) = (Production::default(), FinalityDepth::default());
+    let defaults = Defaults {
+        block_time: production.block_time * 1000,
+        step: production.step.as_millis(),
+        gas_limit: production.gas_limit,
+        safe_depth: finality.safe,
+        finalized_depth: finality.finalized,
+        fee_recipient: production.beneficiary,
+        extra_data: production.extra_data,
+        produce: yes(),
+        queue: queue(),
+        store: StoreSettings::default().into(),
+        limits: Limits::default().into(),
+    };
+    let json = serde_json::to_vec(&defaults).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(PyBytes::new(py, &json))
+}
+
+impl From<StoreSettings> for PyStore {
+    fn from(store: StoreSettings) -> Self {
+        Self {
+            map: Some(store.map_size),
+            proofs: Some(store.proofs),
+            recent: Some(store.recent.blocks),
+            backlog: Some(store.backlog),
+            retention: Some(store.retention),
+        }
+    }
+}
+
+impl From<Limits> for PyLimits {
+    fn from(limits: Limits) -> Self {
+        Self {
+            logs: Some(limits.logs),
+            log_time: Some(ms(limits.log_time)),
+            filters: Some(limits.filters),
+            terms: Some(limits.terms),
+            flashblocks: Some(limits.flashblocks),
+            flashblock_bytes: Some(limits.flashblock_bytes),
+            call_gas: Some(limits.call_gas),
+            call_time: Some(ms(limits.call_time)),
+            simulate_gas: Some(limits.simulate_gas),
+            trace_bytes: Some(limits.trace_bytes),
+            slots: Some(limits.slots),
+            pool_transactions: Some(limits.pool_transactions),
+            sync_time: Some(ms(limits.sync_time)),
+        }
+    }
+}
+
+fn ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn read_genesis(path: &Path) -> Result<alloy_genesis::Genesis, SettingsError> {

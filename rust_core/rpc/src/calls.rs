@@ -11,9 +11,9 @@ use crate::{
 };
 
 const TRANSACTION: Argument = Argument::required("transaction", Kind::Call);
-const BLOCK: Argument = Argument::optional("block", Kind::Block);
-const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverrides);
-const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides);
+const BLOCK: Argument = Argument::optional("block", Kind::Block).or("latest");
+const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverrides).or("none");
+const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
 
 pub const METHODS: &[Method] = &[
     Method::threaded("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call),

@@ -3,8 +3,10 @@
 #![allow(clippy::unnecessary_wraps, reason = "methods have the signature of the table")]
 
 mod development;
+mod limits;
 mod results;
 mod schemas;
+mod subscriptions;
 
 use std::collections::BTreeSet;
 
@@ -35,6 +37,11 @@ fn served<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'static Method>
     methods().filter(|method| context.admit(method).is_ok())
 }
 
+/// The OpenRPC document of all methods, for whomever each is.
+pub fn openrpc() -> Vec<u8> {
+    document(methods())
+}
+
 fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 << 10);
     let mut object = Object::open(&mut out);
@@ -47,12 +54,23 @@ fn document(methods: impl Iterator<Item = &'static Method>) -> Vec<u8> {
     let mut components = Object::open(object.name("components"));
     let mut kinds = Object::open(components.name("schemas"));
     for (name, schema) in schemas::COMPONENTS {
-        kinds.json(name, schema);
+        match kind_called(name) {
+            Some(kind) => {
+                kinds.json(name, &format!("{{\"description\":\"{}\",{}", kind.words(), &schema[1..]))
+            }
+            None => kinds.json(name, schema),
+        };
     }
     kinds.close();
     components.close();
     object.close();
     out
+}
+
+/// The kind of parameters that a component is about, if it is no part of others.
+fn kind_called(name: &str) -> Option<Kind> {
+    let mut kinds = methods().flat_map(|method| method.arguments).map(|argument| argument.kind);
+    kinds.find(|kind| schemas::name(*kind) == name)
 }
 
 fn write_method(out: &mut Vec<u8>, method: &Method) {
@@ -72,12 +90,32 @@ fn write_method(out: &mut Vec<u8>, method: &Method) {
     object.list("errors", errors(method), |out, (code, message)| {
         Object::open(out).json("code", &code.to_string()).json("message", &text(message)).close();
     });
+    object.json("x-access", &text(method.access.name())).json("x-runs", &text(method.runs()));
+    object
+        .list("x-limits", limits::of(method.name), |out, name| out.extend_from_slice(text(name).as_bytes()));
+    if method.name == "eth_subscribe" {
+        object.list("x-subscriptions", subscriptions::ROWS, write_subscription);
+    }
+    object.close();
+}
+
+fn write_subscription(out: &mut Vec<u8>, row: &subscriptions::Row) {
+    let mut object = Object::open(out);
+    object.json("name", &format!("\"{}\"", row.name)).json("gives", &format!("\"{}\"", row.gives));
+    if let Some(kind) = row.options {
+        object.json("options", &format!("\"{}\"", schemas::name(kind)));
+        object.json("leftOut", &format!("\"{}\"", row.left_out));
+    }
     object.close();
 }
 
 fn write_argument(out: &mut Vec<u8>, argument: &Argument) {
-    Object::open(out)
-        .json("name", &format!("\"{}\"", argument.name))
+    let mut object = Object::open(out);
+    object.json("name", &format!("\"{}\"", argument.name));
+    if !argument.left_out.is_empty() {
+        object.json("description", &format!("\"left out: {}\"", argument.left_out));
+    }
+    object
         .json("required", if argument.required { "true" } else { "false" })
         .json("schema", &format!("{{\"$ref\":\"#/components/schemas/{}\"}}", schemas::name(argument.kind)))
         .close();
@@ -130,6 +168,49 @@ mod tests {
             let codes: BTreeSet<i64> = errors.iter().map(|error| error["code"].as_i64().unwrap()).collect();
             assert_eq!(codes.len(), errors.len(), "{}: a code stands once", method.name);
         }
+    }
+
+    #[test]
+    fn every_optional_parameter_says_what_it_is_when_it_is_left_out() {
+        let silent: Vec<_> = methods()
+            .flat_map(|method| method.arguments)
+            .filter(|argument| argument.required != argument.left_out.is_empty())
+            .collect();
+        assert!(silent.is_empty(), "{silent:?}");
+    }
+
+    #[test]
+    fn subscriptions_are_those_that_are_served_with_what_they_take() {
+        let schema: Value = serde_json::from_str(
+            schemas::COMPONENTS.iter().find(|(name, _)| *name == "Subscription").unwrap().1,
+        )
+        .unwrap();
+        let names: Vec<_> = subscriptions::ROWS.iter().map(|row| Value::from(row.name)).collect();
+        assert_eq!(schema["enum"], Value::from(names));
+        let hash = "0x".to_owned() + &"00".repeat(32);
+        let cursor = format!(r#"{{"block":"0x1","index":"0x0","hash":"{hash}"}}"#);
+        for row in subscriptions::ROWS {
+            for (kind, given) in
+                [(Kind::Boolean, "true"), (Kind::Filter, r#"{"topics":[]}"#), (Kind::Cursor, &cursor)]
+            {
+                let text = format!(r#"["{}",{given}]"#, row.name);
+                let taken = crate::subscriptions::takes(text.as_bytes());
+                // A filter passes over fields that it does not know, so it takes a cursor as well.
+                let fits =
+                    row.options == Some(kind) || (row.options, kind) == (Some(Kind::Filter), Kind::Cursor);
+                assert_eq!(taken, fits, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn limits_are_those_of_methods_that_there_are_each_once() {
+        let mut named: Vec<_> = limits::named().collect();
+        assert!(named.iter().all(|name| crate::method(name).is_some()), "{named:?}");
+        let count = named.len();
+        named.sort_unstable();
+        named.dedup();
+        assert_eq!(named.len(), count);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub const METHODS: &[Method] = &[
         &[
             Argument::required("blockCount", Kind::Quantity),
             Argument::required("newestBlock", Kind::Block),
-            Argument::optional("rewardPercentiles", Kind::Percentiles),
+            Argument::optional("rewardPercentiles", Kind::Percentiles).or("no rewards"),
         ],
         fee_history,
     ),

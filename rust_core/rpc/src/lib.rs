@@ -37,6 +37,7 @@ mod wait;
 
 pub use api::{Api, Context, Limits, Reply};
 pub use development::{Development, DevelopmentError, Key};
+pub use discover::openrpc;
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, RpcError};
 pub use params::{Params, ParamsError};
 pub use preconfirmation::{

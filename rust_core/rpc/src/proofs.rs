@@ -16,7 +16,7 @@ pub const METHODS: &[Method] = &[Method::threaded(
     &[
         Argument::required("address", Kind::Address),
         Argument::required("slots", Kind::Slots),
-        Argument::optional("block", Kind::Block),
+        Argument::optional("block", Kind::Block).or("latest"),
     ],
     get_proof,
 )];

@@ -15,7 +15,7 @@ use crate::{
 
 pub const METHODS: &[Method] = &[Method::waiting(
     "eth_sendRawTransactionSync",
-    &[Argument::required("data", Kind::Data), Argument::optional("timeoutMs", Kind::Milliseconds)],
+    &[Argument::required("data", Kind::Data), Argument::optional("timeoutMs", Kind::Milliseconds).or("2000")],
     send_raw_transaction_sync,
 )];
 

@@ -16,7 +16,7 @@ use crate::{
 
 pub const METHODS: &[Method] = &[Method::threaded(
     "eth_simulateV1",
-    &[Argument::required("payload", Kind::Simulation), Argument::optional("block", Kind::Block)],
+    &[Argument::required("payload", Kind::Simulation), Argument::optional("block", Kind::Block).or("latest")],
     simulate_v1,
 )];
 

@@ -13,7 +13,7 @@ use crate::{
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const BLOCK: Argument = Argument::required("block", Kind::Block);
-const BLOCK_OR_LATEST: Argument = Argument::optional("block", Kind::Block);
+const BLOCK_OR_LATEST: Argument = Argument::optional("block", Kind::Block).or("latest");
 
 pub const METHODS: &[Method] = &[
     Method::inline("eth_getBalance", &[ADDRESS, BLOCK_OR_LATEST], get_balance),

@@ -12,7 +12,10 @@ use crate::{
 
 pub const METHODS: &[Method] = &[Method::threaded(
     "eth_getStorageValues",
-    &[Argument::required("requests", Kind::StorageRequests), Argument::optional("block", Kind::Block)],
+    &[
+        Argument::required("requests", Kind::StorageRequests),
+        Argument::optional("block", Kind::Block).or("latest"),
+    ],
     get_storage_values,
 )];
 

@@ -32,6 +32,17 @@ pub enum Access {
     Admin,
 }
 
+impl Access {
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Everyone => "everyone",
+            Self::Development => "development",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// A method that answers at once. The answer is JSON.
 pub type Answer = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
 /// A method whose answer may have to be waited for.
@@ -62,6 +73,15 @@ impl Method {
 
     pub(crate) const fn threaded(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
         Self { name, cost: Cost::Threaded, access: Access::Everyone, arguments, run: Run::Answer(run) }
+    }
+
+    /// Where it runs, in one word: in place, on a core thread, or there until it has to wait, which holds up no thread.
+    pub const fn runs(&self) -> &'static str {
+        match (self.cost, self.run) {
+            (_, Run::Begin(_)) => "waiting",
+            (Cost::Inline, Run::Answer(_)) => "inline",
+            (Cost::Threaded, Run::Answer(_)) => "threaded",
+        }
     }
 
     /// The same method, not for everyone.
@@ -181,22 +201,69 @@ pub enum Kind {
     TypedData,
 }
 
+impl Kind {
+    /// What it takes, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Address => "20 bytes as 0x hex",
+            Self::Amount => "a whole number up to 256 bits: JSON integer, decimal or 0x text",
+            Self::Block => {
+                "a tag, a number, a hash, an object of EIP-1898, or blockNumber and flashblockIndex of a step"
+            }
+            Self::BlockOverrides => "fields of the block that the call runs in",
+            Self::Boolean => "true or false",
+            Self::Call => "a call object",
+            Self::Cursor => "block, index and hash of the last step that a reader has",
+            Self::Data => "bytes as 0x hex",
+            Self::Filter => "addresses, topics and a range of blocks, or a block's hash",
+            Self::Finality => "safe, finalized or both: each the number or hash of a sealed block",
+            Self::Hash => "32 bytes as 0x hex",
+            Self::LogQuery => "a filter, a cursor and a limit",
+            Self::Milliseconds => "a time in ms: JSON integer or quantity",
+            Self::Mine => "a timestamp, or an object with timestamp and blocks",
+            Self::Number => "a whole number up to 64 bits: JSON integer, decimal or 0x text",
+            Self::Password => "any text",
+            Self::Percentiles => "up to 100 numbers from 0 to 100 in rising order",
+            Self::Quantity => "a whole number up to 64 bits as shortest 0x hex",
+            Self::ReorgPairs => "pairs of a signed transaction and the place of its block",
+            Self::Simulation => "blocks of calls to simulate (eth_simulateV1)",
+            Self::Slot => "a storage position: quantity or 32 bytes",
+            Self::Slots => "a list of storage positions",
+            Self::StateOverrides => "accounts with balance, nonce, code or storage to set",
+            Self::StorageRequests => "lists of storage positions by address",
+            Self::Subscription => "the name of a stream",
+            Self::SubscriptionOptions => "what the stream takes: a filter, a boolean or a cursor",
+            Self::TraceCallConfig => "as TraceConfig, with overrides of state and block",
+            Self::TraceConfig => "the tracer, its options and a timeout",
+            Self::TypedData => "typed data of EIP-712, or its JSON as text",
+        }
+    }
+}
+
 /// A positional parameter of a method.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
     pub name: &'static str,
     pub kind: Kind,
     pub required: bool,
+    /// What it is when it is left out, for people; nothing in particular where this is empty.
+    pub left_out: &'static str,
 }
 
 impl Argument {
     /// An argument that must be given.
     pub const fn required(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, required: true }
+        Self { name, kind, required: true, left_out: "" }
     }
 
     /// An argument that may be left out or `null`.
     pub const fn optional(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, required: false }
+        Self { name, kind, required: false, left_out: "" }
+    }
+
+    /// Says what the argument is when it is left out.
+    #[must_use]
+    pub const fn or(self, left_out: &'static str) -> Self {
+        Self { left_out, ..self }
     }
 }

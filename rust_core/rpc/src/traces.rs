@@ -18,7 +18,7 @@ use crate::{
     params::{Params, TraceConfig},
 };
 
-const CONFIG: Argument = Argument::optional("config", Kind::TraceConfig);
+const CONFIG: Argument = Argument::optional("config", Kind::TraceConfig).or("every step of the machine");
 
 pub const METHODS: &[Method] = &[
     Method::threaded(
@@ -40,8 +40,8 @@ pub const METHODS: &[Method] = &[
         "debug_traceCall",
         &[
             Argument::required("transaction", Kind::Call),
-            Argument::optional("block", Kind::Block),
-            Argument::optional("config", Kind::TraceCallConfig),
+            Argument::optional("block", Kind::Block).or("latest"),
+            Argument::optional("config", Kind::TraceCallConfig).or("every step of the machine"),
         ],
         call::trace_call,
     ),

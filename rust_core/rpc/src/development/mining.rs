@@ -12,9 +12,11 @@ use crate::{
 
 use super::NULL;
 
-const OPTIONS: Argument = Argument::optional("options", Kind::Mine);
-const BLOCKS: &[Argument] =
-    &[Argument::optional("blocks", Kind::Number), Argument::optional("interval", Kind::Number)];
+const OPTIONS: Argument = Argument::optional("options", Kind::Mine).or("one block, now");
+const BLOCKS: &[Argument] = &[
+    Argument::optional("blocks", Kind::Number).or("1"),
+    Argument::optional("interval", Kind::Number).or("the block time"),
+];
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const BASE_FEE: Argument = Argument::required("baseFee", Kind::Number);
 const HASH: Argument = Argument::required("hash", Kind::Hash);

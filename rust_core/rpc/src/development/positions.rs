@@ -20,11 +20,14 @@ pub const METHODS: &[Method] = &[
     Method::threaded("anvil_snapshot", &[], snapshot).only(DEVELOPMENT),
     Method::threaded("evm_revert", &[ID], revert).only(DEVELOPMENT),
     Method::threaded("anvil_revert", &[ID], revert).only(DEVELOPMENT),
-    Method::threaded("anvil_rollback", &[Argument::optional("depth", Kind::Number)], rollback)
+    Method::threaded("anvil_rollback", &[Argument::optional("depth", Kind::Number).or("1")], rollback)
         .only(DEVELOPMENT),
     Method::threaded(
         "anvil_reorg",
-        &[Argument::required("depth", Kind::Number), Argument::optional("transactions", Kind::ReorgPairs)],
+        &[
+            Argument::required("depth", Kind::Number),
+            Argument::optional("transactions", Kind::ReorgPairs).or("none"),
+        ],
         reorg,
     )
     .only(DEVELOPMENT),

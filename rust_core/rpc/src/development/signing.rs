@@ -13,7 +13,7 @@ use super::DevelopmentError;
 
 const ADDRESS: Argument = Argument::required("address", Kind::Address);
 const DATA: Argument = Argument::required("data", Kind::Data);
-const PASSWORD: Argument = Argument::optional("password", Kind::Password);
+const PASSWORD: Argument = Argument::optional("password", Kind::Password).or("it means nothing here");
 const TYPED_DATA: Argument = Argument::required("typedData", Kind::TypedData);
 const DEVELOPMENT: Access = Access::Development;
 

@@ -25,7 +25,7 @@ const SUBSCRIBE: Method = Method::inline(
     "eth_subscribe",
     &[
         Argument::required("subscription", Kind::Subscription),
-        Argument::optional("options", Kind::SubscriptionOptions),
+        Argument::optional("options", Kind::SubscriptionOptions).or("those of the subscription"),
     ],
     subscribe,
 );
@@ -35,10 +35,20 @@ pub const METHODS: &[Method] = &[
     Method::inline("eth_unsubscribe", &[Argument::required("subscription", Kind::Data)], unsubscribe),
     Method::threaded(
         "foreseal_getFlashblocks",
-        &[Argument::optional("cursor", Kind::Cursor), Argument::optional("limit", Kind::Quantity)],
+        &[
+            Argument::optional("cursor", Kind::Cursor).or("the newest step"),
+            Argument::optional("limit", Kind::Quantity).or("as many as may be"),
+        ],
         catch_up::get_flashblocks,
     ),
 ];
+
+/// Whether `eth_subscribe` takes these parameters, a JSON array.
+#[cfg(test)]
+pub(crate) fn takes(params: &[u8]) -> bool {
+    Params::parse(params, SUBSCRIBE.name, SUBSCRIBE.arguments)
+        .is_ok_and(|mut params| Request::read(&mut params, u64::MAX).is_ok())
+}
 
 /// A connection answers this by itself: what comes here came by another way.
 fn subscribe(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

@@ -1,0 +1,41 @@
+//! What can be subscribed to, for the document.
+
+use crate::Kind;
+
+/// A stream: its name, what it takes beside that, what that is when it is left out, and what one message is.
+pub struct Row {
+    pub name: &'static str,
+    pub options: Option<Kind>,
+    pub left_out: &'static str,
+    pub gives: &'static str,
+}
+
+const fn row(name: &'static str, options: Option<Kind>, left_out: &'static str, gives: &'static str) -> Row {
+    Row { name, options, left_out, gives }
+}
+
+pub const ROWS: &[Row] = &[
+    row("newHeads", None, "", "the header of a sealed block"),
+    row("logs", Some(Kind::Filter), "all logs", "a log of a sealed block"),
+    row(
+        "newPendingTransactions",
+        Some(Kind::Boolean),
+        "false",
+        "a transaction that enters the pool: its hash, or all of it with true",
+    ),
+    row("syncing", None, "", "whether the process catches up, or how far it is"),
+    row("pendingLogs", Some(Kind::Filter), "all logs", "a log of a step, removed when the step is undone"),
+    row(
+        "newFlashblockTransactions",
+        Some(Kind::Boolean),
+        "false",
+        "a transaction of a step: its hash, or all of it with its receipt and true",
+    ),
+    row("newFlashblocks", None, "", "the whole block being built, at each step"),
+    row(
+        "foreseal_feed",
+        Some(Kind::Cursor),
+        "the newest step",
+        "what a step adds, and a heartbeat for each tick",
+    ),
+];

@@ -1,0 +1,15 @@
+"""Defaults: those of the settings are what the core takes where it is told nothing."""
+
+from pathlib import Path
+
+import orjson
+
+from foreseal import _core
+from foreseal.server import Settings
+
+
+def test_the_core_and_the_table_of_settings_have_the_same_defaults() -> None:
+    told = orjson.loads(Settings(Path("unused")).for_core())
+    core = orjson.loads(_core.default_settings())
+    assert len(core["limits"]) > 10
+    assert {name: told[name] for name in core} == core
