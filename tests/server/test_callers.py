@@ -4,11 +4,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foreseal._core import Buckets
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.rate import Rate
-from foreseal.server.callers import Callers
+from foreseal.server.callers import Callers, WrongKey
 from foreseal.server.keys import Keys
 from foreseal.server.tier import Tier
 
@@ -18,6 +20,10 @@ from fake_core import FakeNode
 
 @pytest.fixture
 def tiers() -> dict[str, Tier]:
+    return made_tiers()
+
+
+def made_tiers() -> dict[str, Tier]:
     limits = Limits()
     dispatcher = Dispatcher(FakeNode(), limits, Registry())
     return {
@@ -75,6 +81,23 @@ def test_a_trusted_proxy_says_who_its_client_is(
 ) -> None:
     headers = {b"x-forwarded-for": forwarded.encode()}
     assert callers(tiers, *proxies).identify((peer, 5), headers).address == address
+
+
+@given(
+    st.text(),
+    st.dictionaries(st.sampled_from([b"authorization", b"x-api-key", b"x-forwarded-for"]), st.binary()),
+    st.booleans(),
+)
+def test_no_header_and_no_address_is_more_than_refused(peer: str, headers: dict[bytes, bytes], bearer: bool) -> None:
+    if bearer and b"authorization" in headers:
+        headers[b"authorization"] = b"Bearer " + headers[b"authorization"]
+    subject = callers(made_tiers(), "10.0.0.0/8", "::/0")
+    if not {b"authorization", b"x-api-key"}.isdisjoint(headers):
+        with pytest.raises(WrongKey, match="API key"):
+            subject.identify((peer, 1), headers)
+    else:
+        caller = subject.identify((peer, 1), headers)
+        assert (caller.key, caller.tier.name) == (None, "public")
 
 
 def test_without_bounds_of_their_own_all_are_the_same(tiers: dict[str, Tier]) -> None:
