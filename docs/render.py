@@ -13,6 +13,7 @@ import orjson
 
 from foreseal._core import openrpc
 from foreseal.rpc.costs import COSTS
+from foreseal.server.metrics import FAMILIES
 from foreseal.server.settings import SECTIONS, TABLE, Setting
 from foreseal.server.settings.kinds import Flag, in_toml
 from foreseal.server.settings.model import default_of
@@ -58,6 +59,15 @@ def _meaning(setting: Setting) -> str:
     here = [words for name, words in zip(COMMANDS, commands, strict=True) if name in setting.commands]
     alone = f"For {' and '.join(here)} alone." if len(here) < len(COMMANDS) else ""
     return " ".join(part for part in (words, setting.more, alone) if part)
+
+
+def metrics() -> str:
+    """The table of metrics."""
+    lines = ["| name | kind | labels | is |", "|---|---|---|---|"]
+    for family in FAMILIES:
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        lines.append(f"| `{family.name}` | {family.kind} | {labels} | {family.help} |")
+    return "\n".join(lines)
 
 
 def costs() -> str:
@@ -131,6 +141,7 @@ def subscriptions() -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "settings": settings,
+    "metrics": metrics,
     "costs": costs,
     "methods": methods,
     "subscriptions": subscriptions,

@@ -7,6 +7,7 @@ import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc.core import Notice, Place
+from foreseal.rpc.counts import BOUNDS
 
 KINDS = {"newHeads", "logs", "newPendingTransactions"}
 
@@ -119,6 +120,18 @@ class FakeNode:
             ticket, outcome = self.held.pop()
             self._done.append((ticket, outcome()))
         os.eventfd_write(self._event, 1)
+
+    def figures(self) -> bytes:
+        times = {"counts": [*range(1, 17), 20], "seconds": 1.5}
+        work = {"steps": 7, "transactions": 70, "gas": 1_470_000, "blocks": 3}
+        parts = dict.fromkeys(("select", "execute", "roots", "sync", "publish", "pool"), times)
+        pool = {"added": 80, "replaced": 2, "dropped": {"evicted": 5, "rejected": 1}}
+        return orjson.dumps(
+            work
+            | {"bounds": BOUNDS, "step": times, "parts": parts, "append": times, "commit": times, "pool": pool}
+            | {"journal": {"written": 8192, "segments": 2}}
+            | {"store": {"used": 4096, "limit": 1 << 40, "readers": 3, "most_readers": 1024}}
+        )
 
     def event_fd(self) -> int:
         return self._event

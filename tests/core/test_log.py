@@ -1,9 +1,13 @@
-"""Log lines of the core: to standard error, plain where it is no terminal, at the level that is asked for."""
+"""Log lines of the core: to standard error, at the levels that are asked for, as text or as JSON."""
 
+import json
 import os
+import re
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +22,12 @@ while not node.ready()[0]:
     time.sleep(0.01)
 node.stop()
 """
+LINE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z +(ERROR|WARN|INFO|DEBUG|TRACE) (\[one\] )?foreseal\w+(::\w+)*: .+"
+)
 
 
-def lines(given: bytes, variable: str | None) -> list[str]:
+def lines(given: bytes, variable: str | None = None) -> list[str]:
     """What a node that starts and stops writes to standard error."""
     environment = {name: value for name, value in os.environ.items() if name != "FORESEAL_LOG"}
     if variable is not None:
@@ -31,12 +38,45 @@ def lines(given: bytes, variable: str | None) -> list[str]:
     return done.stderr.decode().splitlines()
 
 
-@pytest.mark.parametrize(("variable", "level"), [("info", None), (None, "info"), ("info", "off")])
-def test_the_level_is_settable(tmp_path: Path, variable: str | None, level: str | None) -> None:
-    found = lines(settings(tmp_path, log=level), variable)
-    assert any("journal" in line and " INFO " in line for line in found)
-    assert "\x1b" not in "".join(found)
+def log(**more: Any) -> dict[str, Any]:
+    return {"levels": "debug"} | more
+
+
+@pytest.mark.parametrize(("variable", "levels"), [("info", None), (None, "info"), ("off", "info")])
+def test_the_level_is_settable(tmp_path: Path, variable: str | None, levels: str | None) -> None:
+    found = lines(settings(tmp_path, log={"levels": levels}), variable)
+    assert any("journal replayed" in line and " INFO " in line for line in found)
+    assert not any(" DEBUG " in line for line in found)
+
+
+def test_targets_have_levels_of_their_own(tmp_path: Path) -> None:
+    found = lines(settings(tmp_path, log={"levels": "info,foreseal_node::start=off"}))
+    assert not any("journal replayed" in line for line in found)
 
 
 def test_a_good_start_is_silent_by_default(tmp_path: Path) -> None:
-    assert lines(settings(tmp_path), None) == []
+    assert lines(settings(tmp_path)) == []
+
+
+def test_every_line_of_text_is_in_the_one_form(tmp_path: Path) -> None:
+    found = lines(settings(tmp_path, log=log(process="one")))
+    assert found
+    assert all(LINE.fullmatch(line) for line in found), found
+    (replayed,) = (line for line in found if "journal replayed" in line)
+    assert "[one] foreseal_node::start: journal replayed" in replayed
+    assert " records=0 " in replayed
+    assert "\x1b" not in "".join(found)
+
+
+def test_every_line_of_json_has_the_fields(tmp_path: Path) -> None:
+    found = [json.loads(line) for line in lines(settings(tmp_path, log=log(form="json", process="one")))]
+    assert found
+    for line in found:
+        assert line["level"] in ("ERROR", "WARN", "INFO", "DEBUG", "TRACE")
+        assert line["target"].startswith("foreseal")
+        assert line["message"]
+        assert line["process"] == "one"
+        at = datetime.fromisoformat(line["time"])
+        assert abs(datetime.now(UTC) - at) < timedelta(minutes=5)
+    (replayed,) = (line for line in found if line["message"] == "journal replayed")
+    assert replayed["records"] == 0

@@ -195,7 +195,7 @@ def busy_node_that_goes(datadir: Path) -> None:
         ({"step": 1001}, "settings", "step must be at least 10ms and at most the block time of 1s"),
         ({"extra_data": "0x" + "00" * 33}, "settings", "extra data has 33 bytes"),
         ({"fee_recipient": "0x12"}, "settings", "settings: "),
-        ({"log": "loud"}, "settings", "log level must be one of"),
+        ({"log": {"levels": "loud"}}, "settings", "log levels are one of"),
         ({"chain": {"kind": "stored"}}, "genesis", "holds no chain yet"),
         ({"chain": {"kind": "file", "path": "/no/such/file"}}, "genesis", "genesis /no/such/file: "),
         ({"chain": DEV_CHAIN | {"mnemonic": JUNK + " junk"}}, "settings", "mnemonic: "),

@@ -1,5 +1,6 @@
 """`foreseal run`: a node on a kept chain."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def run_command(config: Path | None, **options: Any) -> int:
     from foreseal.server import interpreter
     from foreseal.supervisor.supervisor import supervise
 
-    interpreter.set_up()
+    interpreter.set_up(dataclasses.replace(settings.log, process="supervisor"))
     try:
         return supervise(settings, listening, lambda url: click.echo(f"foreseal: administrators call at {url}"))
     except SettingsError as error:

@@ -1,14 +1,79 @@
-"""What became of calls."""
+"""How many calls there were, how they ended and how long they took, by method."""
 
-from collections import Counter
-from dataclasses import dataclass, field
+import logging
+from bisect import bisect_left
+from collections import Counter, defaultdict
+
+log = logging.getLogger(__name__)
+
+BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of the buckets, in seconds."""
+
+QUICK = BOUNDS[0]
+"""A call that takes no longer is counted where it is answered: nearly all of them."""
+
+WAITING = frozenset({"eth_sendRawTransactionSync"})
+"""Methods whose callers ask them to wait: they are not slow."""
 
 
-@dataclass(frozen=True, slots=True)
+class Timing:
+    """Calls of one method: how many took how long, whatever came of them."""
+
+    __slots__ = ("later", "quick", "seconds")
+
+    def __init__(self) -> None:
+        self.quick = 0
+        """Calls of at most `QUICK` seconds that were answered at once."""
+        self.seconds = 0.0
+        """Of all calls."""
+        self.later = [0] * (len(BOUNDS) + 1)
+        """The others, each in the first bucket that holds it; the last one has no bound."""
+
+    @property
+    def calls(self) -> int:
+        """All of them."""
+        return self.quick + sum(self.later)
+
+    def add(self, seconds: float) -> None:
+        """One call more."""
+        self.seconds += seconds
+        self.later[bisect_left(BOUNDS, seconds)] += 1
+
+    def cumulative(self) -> list[int]:
+        """Calls up to each bound, and all of them."""
+        counts, total = [], self.quick
+        for count in self.later:
+            total += count
+            counts.append(total)
+        return counts
+
+
 class Counts:
-    """Calls of all dispatchers that share it."""
+    """Calls of all dispatchers that share it. Those that are slow are logged, without their parameters."""
 
-    answered: Counter[str] = field(default_factory=Counter)
-    """By method."""
-    failed: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """By method and error code; the method is empty where none was found."""
+    def __init__(self, slow: float = 1.0) -> None:
+        """A call that takes `slow` seconds or more is logged."""
+        self.timings: defaultdict[str, Timing] = defaultdict(Timing)
+        """Calls by method; empty where there is none of that name, or it was not looked at."""
+        self.failed: Counter[tuple[str, int]] = Counter()
+        """Failed calls by method and error code."""
+        self.slow_calls = 0
+        """Those that were logged."""
+        self._slow = slow
+
+    @property
+    def answered(self) -> dict[str, int]:
+        """Answered calls by method."""
+        failed: Counter[str] = Counter()
+        for (method, _), count in self.failed.items():
+            failed[method] += count
+        counts = {method: timing.calls - failed[method] for method, timing in self.timings.items()}
+        return {method: count for method, count in counts.items() if count}
+
+    def add(self, method: str, seconds: float, size: int, tier: str) -> None:
+        """A call by a caller of `tier` that took `seconds`, and whose answer has `size` bytes."""
+        self.timings[method].add(seconds)
+        if seconds >= self._slow and method not in WAITING:
+            self.slow_calls += 1
+            fields = {"method": method, "seconds": round(seconds, 3), "bytes": size, "tier": tier}
+            log.warning("slow call", extra=fields)

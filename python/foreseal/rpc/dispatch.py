@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Mapping
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Any
 
 import orjson
@@ -13,7 +13,7 @@ from foreseal.rpc import codes
 from foreseal.rpc.calls import Calls
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
-from foreseal.rpc.counts import Counts
+from foreseal.rpc.counts import QUICK, Counts
 from foreseal.rpc.envelope import NULL, InvalidRequest, failure, is_deeper, over_limit, read_call, success
 from foreseal.rpc.limits import Allowance, Limits
 from foreseal.rpc.meter import Meter
@@ -27,8 +27,8 @@ Reply = tuple[int, bytes, int]
 Started = tuple[bytes | None, str, Outcome | asyncio.Future[Outcome]]
 """A call under way: JSON of its id (None for a notification), method, outcome or the future of it."""
 
-Waiting = tuple[int, bytes | None, str, asyncio.Future[Outcome]]
-"""A call of a batch on a core thread: its place, JSON of its id, method, future of its outcome."""
+Waiting = tuple[int, bytes | None, str, float, asyncio.Future[Outcome]]
+"""A call of a batch on a core thread: its place, JSON of its id, method, when it began, future of its outcome."""
 
 OK, NO_CONTENT = 200, 204
 
@@ -49,16 +49,18 @@ class Dispatcher:
         forbidden: Mapping[str, str] | None = None,
         completions: Completions | None = None,
         counts: Counts | None = None,
+        tier: str = "",
     ) -> None:
         """`forbidden` has the methods that are refused with HTTP 403 and -32004, each with what is said then.
 
         `completions` are those of another dispatcher of the same node: the node has one way back for all outcomes.
-        `counts` may be those of another one, too.
+        `counts` may be those of another one, too. `tier` is the kind of its callers, for the log.
         """
         self.calls = Calls(core, registry, limits.calls, forbidden or {}, completions)
         self.counts = counts or Counts()
         """What became of the calls."""
-        self._answered = self.counts.answered
+        self._timings = self.counts.timings
+        self._tier = tier
         self._core = core
         self._limits = limits
         self._largest = limits.response
@@ -76,6 +78,7 @@ class Dispatcher:
         `exchange` is that of the connection which the body came over, if it is one that stays open. `meter` is that of
         a caller with bounds of its own, and what is no call costs as much as one.
         """
+        begun = perf_counter()
         try:
             request = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -89,25 +92,34 @@ class Dispatcher:
         try:
             ident, method, params = read_call(request, body)
         except InvalidRequest as invalid:
-            return self._reply(invalid.ident, "", _charged("", meter) or invalid.error)
+            return self._reply(invalid.ident, "", _charged("", meter) or invalid.error, begun)
         if meter is not None:
             refusal = meter.charge(method)
             if refusal is not None:
                 # Nobody looked whether there is such a method: it is counted without its name.
-                return self._reply(ident, "", refusal)
+                return self._reply(ident, "", refusal, begun)
         outcome = self.calls.run(self._core, method, params, exchange, meter)
         # The one path that nearly every call takes, without a further step; all others below.
         if outcome.__class__ is bytes and ident is not None and len(outcome) <= self._largest:
-            self._answered[method] += 1
-            return OK, success(ident, outcome), 0
+            answer = success(ident, outcome)
+            took = perf_counter() - begun
+            if took <= QUICK:
+                timing = self._timings[method]
+                timing.quick += 1
+                timing.seconds += took
+            else:
+                self.counts.add(method, took, len(outcome), self._tier)
+            return OK, answer, 0
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
                 exchange.leave()
-            return self._answer_later(ident, method, outcome)
-        return self._reply(ident, method, outcome)
+            return self._answer_later(ident, method, outcome, begun)
+        return self._reply(ident, method, outcome, begun)
 
-    async def _answer_later(self, ident: bytes | None, method: str, future: asyncio.Future[Outcome]) -> Reply:
-        return self._reply(ident, method, await future)
+    async def _answer_later(
+        self, ident: bytes | None, method: str, future: asyncio.Future[Outcome], begun: float
+    ) -> Reply:
+        return self._reply(ident, method, await future, begun)
 
     def _ask(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
         return self.calls.run(self._core, method, params)
@@ -131,15 +143,16 @@ class Dispatcher:
         waiting: deque[Waiting] = deque()
         turn = monotonic() + _BATCH_TURN
         for index, request in enumerate(requests):
+            begun = perf_counter()
             ident, method, outcome = self._start(view, request, body, allowance, exchange, meter)
             if isinstance(outcome, asyncio.Future):
                 if exchange is not None:
                     exchange.leave()
-                waiting.append((index, ident, method, outcome))
+                waiting.append((index, ident, method, begun, outcome))
                 if len(waiting) == _BATCH_WINDOW:
                     await self._settle(waiting, answers, allowance)
             else:
-                answers[index] = self._render(ident, method, outcome, allowance)
+                answers[index] = self._render(ident, method, outcome, begun, allowance)
             if monotonic() > turn:
                 await asyncio.sleep(0)
                 turn = monotonic() + _BATCH_TURN
@@ -150,8 +163,8 @@ class Dispatcher:
 
     async def _settle(self, waiting: deque[Waiting], answers: list[bytes], allowance: Allowance) -> None:
         """Wait for the oldest call of a batch that is under way."""
-        index, ident, method, future = waiting.popleft()
-        answers[index] = self._render(ident, method, await future, allowance)
+        index, ident, method, begun, future = waiting.popleft()
+        answers[index] = self._render(ident, method, await future, begun, allowance)
 
     def _start(
         self,
@@ -184,24 +197,29 @@ class Dispatcher:
         return over_limit("response", most, f"the answer is larger than {most} bytes")
 
     def _refuse(self, error: RpcError, meter: Meter | None = None) -> Reply:
-        return self._reply(NULL, "", _charged("", meter) or error)
+        return self._reply(NULL, "", _charged("", meter) or error, perf_counter())
 
-    def _reply(self, ident: bytes | None, method: str, outcome: Outcome) -> Reply:
-        answer = self._render(ident, method, outcome)
+    def _reply(self, ident: bytes | None, method: str, outcome: Outcome, begun: float) -> Reply:
+        answer = self._render(ident, method, outcome, begun)
         if not answer:
             return NO_CONTENT, answer, 0
         return (outcome.status, answer, outcome.seconds) if isinstance(outcome, Refused) else (OK, answer, 0)
 
-    def _render(self, ident: bytes | None, method: str, outcome: Outcome, allowance: Allowance | None = None) -> bytes:
+    def _render(
+        self, ident: bytes | None, method: str, outcome: Outcome, begun: float, allowance: Allowance | None = None
+    ) -> bytes:
         """Count the call and give its answer; no bytes for a notification."""
         if isinstance(outcome, bytes):
             size = len(outcome)
             if allowance.take(size) if allowance else size <= self._largest:
-                self._answered[method] += 1
+                self.counts.add(method, perf_counter() - begun, size, self._tier)
                 return b"" if ident is None else success(ident, outcome)
             outcome = self._too_large()
         code = outcome.args[0]
-        self.counts.failed[("" if code == codes.METHOD else method), code] += 1
+        # Names that callers make up are not kept.
+        known = "" if code == codes.METHOD else method
+        self.counts.add(known, perf_counter() - begun, 0, self._tier)
+        self.counts.failed[known, code] += 1
         return b"" if ident is None else failure(ident, outcome)
 
 

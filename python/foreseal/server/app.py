@@ -175,7 +175,14 @@ class App:
         from foreseal.server.unix_listener import UnixListener
 
         node = self._node.for_admin()
-        answering = Dispatcher(node, settings.limits, self.registry, completions=dispatcher.calls.completions)
+        answering = Dispatcher(
+            node,
+            settings.limits,
+            self.registry,
+            completions=dispatcher.calls.completions,
+            counts=dispatcher.counts,
+            tier="admin",
+        )
         administrators = Anyone(Tier("admin", settings.limits, answering))
         handler = Handler(node, administrators, settings, connections, admin=True)
         endpoint = Endpoint(handler, bodies, connections)

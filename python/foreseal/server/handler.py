@@ -9,7 +9,8 @@ from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.refused import UNKNOWN
 from foreseal.server.access import CORS, PREFLIGHT, Headers
 from foreseal.server.callers import Anyone, Caller, Callers, Peer, WrongKey
-from foreseal.server.metrics import Streams, render_metrics
+from foreseal.server.metrics import Watched, render
+from foreseal.server.metrics.read import Streams
 from foreseal.server.settings import Settings
 
 JSON = (b"content-type", b"application/json")
@@ -43,6 +44,9 @@ class Node(Core, Protocol):
 
     def status(self) -> bytes:
         """The answer of `foreseal_status`, JSON."""
+
+    def figures(self) -> bytes:
+        """Figures of its work, JSON."""
 
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
@@ -78,6 +82,7 @@ class Handler:
         self._digits = min(len(str(tier.limits.body)) for tier in callers.tiers)
         self.leaving = False
         """Whether each response ends its connection, so that its client comes back on another one."""
+        self._process = settings.log.process
         self._node = node
         self._callers = callers
         # Spares the usual caller a call.
@@ -184,8 +189,8 @@ class Handler:
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":
-            text = render_metrics(self._node, self._callers.tiers, self._connections)
-            return Response(200, [METRICS, *self._common], text.encode())
+            watched = Watched(self._node, self._callers.tiers, self._connections)
+            return Response(200, [METRICS, *self._common], render(watched, self._process).encode())
         good, reason = self._node.health() if path == "/healthz" else self._node.ready()
         return self._text(200, "ok") if good else self._text(503, reason)
 

@@ -12,6 +12,7 @@ from granian.server.embed import Server
 
 from foreseal.server.address import reachable, url
 from foreseal.server.listening import BACKLOG
+from foreseal.server.logs import GRANIAN
 from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 
@@ -34,7 +35,8 @@ OPTIONS: dict[str, Any] = {
     "http1_settings": HTTP1Settings(header_read_timeout=IDLE_TIME),
     "websockets": True,
     "backlog": BACKLOG,
-    "log_level": LogLevels.error,
+    "log_level": LogLevels.notset,
+    "log_dictconfig": GRANIAN,
 }
 """What every listener tells granian."""
 

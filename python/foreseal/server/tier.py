@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from foreseal.rpc import Dispatcher, Limits, Registry, Reply
 from foreseal.rpc.core import Core
+from foreseal.rpc.counts import Counts
 from foreseal.rpc.discovery import METHODS as ALWAYS
 from foreseal.rpc.rate import NONE, Rate
 from foreseal.server.settings import Settings, SettingsError
@@ -76,7 +77,8 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
     known, access = (*known, *registry.methods), settings.access
     refused = {name: forbidden(settings, name, known) for name in (DEDICATED, PUBLIC)}
     limits = settings.limits
-    own = Dispatcher(node, limits, registry, refused[DEDICATED])
+    counts = Counts(settings.log.slow / 1000)
+    own = Dispatcher(node, limits, registry, refused[DEDICATED], counts=counts, tier=DEDICATED)
     lower = settings.limits_of(PUBLIC)
     other = Dispatcher(
         node.for_tier(settings.core_limits_of(PUBLIC)),
@@ -84,7 +86,8 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
         registry,
         refused[PUBLIC],
         own.calls.completions,
-        own.counts,
+        counts,
+        PUBLIC,
     )
     return {
         DEDICATED: Tier(DEDICATED, limits, own, access.dedicated_rate, access.dedicated_burst),

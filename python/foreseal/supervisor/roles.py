@@ -13,7 +13,7 @@ from foreseal.supervisor.handover import Handover, Report
 
 def fill(handover: Handover, make_node: Callable[[bytes], Any] | None) -> int:
     """Be what the supervisor wants until it is told to stop; the exit code."""
-    interpreter.set_up()
+    interpreter.set_up(handover.settings.log)
     report = Report(handover.report)
     app = App(handover.settings, make_node, handover.role, handover.buckets)
     try:

@@ -148,15 +148,20 @@ class Supervisor:
             self._vacant.set_exception(error)
 
     def _start_sequencer(self, name: str) -> Child:
-        handover = Handover(os.getpid(), -1, self._settings, {"feed": self._feed})
+        handover = Handover(os.getpid(), -1, _named(self._settings, name), {"feed": self._feed})
         return Child(name, self._command, handover)
 
     def _start_worker(self, name: str) -> Child:
         role = {"follow": self._feed, "name": name}
         # Administrators call the sequencer.
-        settings = dataclasses.replace(self._settings, admin=None)
+        settings = dataclasses.replace(_named(self._settings, name), admin=None)
         handover = Handover(os.getpid(), -1, settings, role, self._listening.fileno(), self._buckets)
         return Child(name, self._command, handover)
+
+
+def _named(settings: Settings, process: str) -> Settings:
+    """The settings of a process, which is called so in log lines and metrics."""
+    return dataclasses.replace(settings, log=dataclasses.replace(settings.log, process=process))
 
 
 class _Told:

@@ -49,7 +49,13 @@ class ChainSettings:
         }
         if self.genesis is not None:
             chain = {"kind": "file", "path": str(self.genesis)}
-        given = {"datadir": str(datadir), "chain": chain, "block_time": 1000, "log": "off", "development": True}
+        given = {
+            "datadir": str(datadir),
+            "chain": chain,
+            "block_time": 1000,
+            "log": {"levels": "off"},
+            "development": True,
+        }
         return orjson.dumps(given)
 
 

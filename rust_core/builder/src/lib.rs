@@ -10,4 +10,4 @@ pub use body::Body;
 pub use errors::BuildError;
 pub use open_block::{OpenBlock, Parent};
 pub use opening::Opening;
-pub use step::Stepped;
+pub use step::{StepTimes, Stepped};

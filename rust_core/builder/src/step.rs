@@ -1,6 +1,6 @@
 //! One turn of the builder: take from the pool what fits, execute it, make the step.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
@@ -26,6 +26,35 @@ pub struct Stepped {
     pub step: Option<(OpenBlock, Flashblock)>,
     /// Transactions that execution refused, for the pool to judge.
     pub rejected: Vec<(B256, Rejected)>,
+    pub times: StepTimes,
+}
+
+/// How long the parts of a turn took, by the clock that was given; zero without one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepTimes {
+    /// Taking transactions from the pool, in its order.
+    pub select: Duration,
+    pub execute: Duration,
+    /// The tries, end-of-block processing and the header.
+    pub roots: Duration,
+}
+
+/// Adds the time since the last call to a part.
+struct Laps<'a> {
+    clock: &'a dyn Fn() -> Duration,
+    last: Duration,
+}
+
+impl<'a> Laps<'a> {
+    fn begin(clock: &'a dyn Fn() -> Duration) -> Self {
+        Self { clock, last: clock() }
+    }
+
+    fn add_to(&mut self, part: &mut Duration) {
+        let now = (self.clock)();
+        *part += now.saturating_sub(self.last);
+        self.last = now;
+    }
 }
 
 /// What is left of the block's budgets.
@@ -115,14 +144,22 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn finish(mut self, block: &OpenBlock, hashes: &dyn BlockHashes) -> Result<Stepped, BuildError> {
+    fn finish(
+        mut self,
+        block: &OpenBlock,
+        hashes: &dyn BlockHashes,
+        mut times: StepTimes,
+        laps: &mut Laps<'_>,
+    ) -> Result<Stepped, BuildError> {
         let diff: StateDiff = self.executor.take_diff();
+        laps.add_to(&mut times.execute);
         let Self { transactions, receipts, rejected, .. } = self;
         if transactions.is_empty() {
-            return Ok(Stepped { step: None, rejected });
+            return Ok(Stepped { step: None, rejected, times });
         }
         let step = block.next_step(transactions, receipts, diff, hashes)?;
-        Ok(Stepped { step: Some(step), rejected })
+        laps.add_to(&mut times.roots);
+        Ok(Stepped { step: Some(step), rejected, times })
     }
 }
 
@@ -139,20 +176,38 @@ impl OpenBlock {
         hashes: &dyn BlockHashes,
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<Stepped, BuildError> {
+        self.step_timed(best, hashes, keep_going, &|| Duration::ZERO)
+    }
+
+    /// As [`Self::step`], and says how long its parts took by a clock that only grows, which has no other effect.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn step_timed(
+        &self,
+        best: &mut Best,
+        hashes: &dyn BlockHashes,
+        keep_going: &mut dyn FnMut() -> bool,
+        clock: &dyn Fn() -> Duration,
+    ) -> Result<Stepped, BuildError> {
         let mut turn = Turn::on(self, hashes);
+        let (mut times, mut laps) = (StepTimes::default(), Laps::begin(clock));
         let mut turns = 0_usize;
         while turn.room.gas >= LEAST_GAS && keep_going() {
             if turns.is_multiple_of(LOOK_AHEAD) {
                 let upcoming = best.upcoming(LOOK_AHEAD);
                 turn.executor.prefetch(upcoming.flat_map(|pooled| accounts_of(pooled.transaction())))?;
+                laps.add_to(&mut times.execute);
             }
             turns += 1;
             let Some(pooled) = best.next() else { break };
+            laps.add_to(&mut times.select);
             if !turn.offer(pooled.transaction())? {
                 best.skip_sender();
             }
+            laps.add_to(&mut times.execute);
         }
-        turn.finish(self, hashes)
+        turn.finish(self, hashes, times, &mut laps)
     }
 
     /// The step of these transactions, in this order, without those that do not fit or cannot run.
@@ -168,7 +223,7 @@ impl OpenBlock {
         for transaction in transactions {
             turn.offer(transaction)?;
         }
-        turn.finish(self, hashes)
+        turn.finish(self, hashes, StepTimes::default(), &mut Laps::begin(&|| Duration::ZERO))
     }
 
     /// A step without transactions that holds what a development helper wrote on top of [`Self::base`]; `None` when

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use foreseal_builder::{BuildError, OpenBlock, Opening, Parent};
+use foreseal_builder::{BuildError, OpenBlock, Opening, Parent, StepTimes};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
 use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_testkit::{Fees, Wallet, test_genesis};
@@ -31,8 +31,8 @@ impl PendingHead for Head {
     }
 }
 
-/// A block opened on genesis, its opening step, and one step of two transfers made on it.
-fn block_with_step() -> (OpenBlock, Flashblock, OpenBlock, Flashblock) {
+/// A block opened on genesis, its opening step, and a pool with two transfers for it.
+fn opened() -> (OpenBlock, Flashblock, Pool) {
     let wallets = Wallet::some(2);
     let spec = Arc::new(ChainSpec::new(test_genesis(&wallets)).unwrap());
     let state = State::from_genesis(spec.genesis());
@@ -57,6 +57,12 @@ fn block_with_step() -> (OpenBlock, Flashblock, OpenBlock, Flashblock) {
         let raw = wallets[0].transfer(nonce, wallets[1].address, 5, Fees::default());
         pool.add(decode_submission(&raw, &rules).unwrap(), || head.clone()).unwrap();
     }
+    (open, first, pool)
+}
+
+/// The same, and one step made on it.
+fn block_with_step() -> (OpenBlock, Flashblock, OpenBlock, Flashblock) {
+    let (open, first, pool) = opened();
     let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
     let (stepped, step) = open.step(&mut best, &NoHashes, &mut || true).unwrap().step.unwrap();
     (open, first, stepped, step)
@@ -99,6 +105,29 @@ fn the_step_takes_nothing_after_its_time_is_up() {
     let pool = Pool::new(PoolConfig::default());
     let stepped = open.step(&mut pool.best(1, 1), &NoHashes, &mut || false).unwrap();
     assert!(stepped.step.is_none() && stepped.rejected.is_empty());
+}
+
+/// A clock that goes on by one each time it is read tells how often each part was measured.
+#[test]
+fn the_parts_of_a_step_are_timed_and_it_stays_the_same() {
+    let (open, _, pool) = opened();
+    let (_, _, untimed, _) = block_with_step();
+    let reads = Cell::new(0);
+    let clock = || {
+        reads.set(reads.get() + 1);
+        Duration::from_secs(reads.get())
+    };
+    let mut best = pool.best(open.header().base_fee_per_gas.unwrap(), 1);
+    let stepped = open.step_timed(&mut best, &NoHashes, &mut || true, &clock).unwrap();
+    assert_eq!(stepped.step.unwrap().0.hash(), untimed.hash());
+    // The accounts ahead, each transaction, and the diff; then the roots.
+    let times = StepTimes {
+        select: Duration::from_secs(2),
+        execute: Duration::from_secs(1 + 2 + 1),
+        roots: Duration::from_secs(1),
+    };
+    assert_eq!(stepped.times, times);
+    assert_eq!(reads.get(), 8);
 }
 
 fn with_balance(address: Address, wei: u64) -> StateDiff {

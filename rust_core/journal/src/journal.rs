@@ -53,6 +53,8 @@ pub struct Journal {
     pub(crate) header: SegmentHeader,
     /// Where the next append goes.
     pub(crate) offset: u64,
+    /// Bytes of the appends since opening.
+    pub(crate) written: u64,
     pub(crate) chain: Chain,
     /// Sequence number after the last append that was there at opening: replay ends before it.
     pub(crate) opened_at: u64,
@@ -126,6 +128,16 @@ impl Journal {
         Some(Whole { sequence, hash: self.chain.previous, count, records })
     }
 
+    /// Bytes of the appends since it was opened.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Files that it has.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+
     /// Sequence number of the next append.
     pub fn next_sequence(&self) -> u64 {
         self.chain.sequence
@@ -196,6 +208,7 @@ impl Journal {
         let sequence = self.chain.sequence;
         self.chain = Chain { sequence: sequence + 1, previous: hash };
         self.offset += bytes;
+        self.written += bytes;
         Ok(sequence)
     }
 

@@ -83,6 +83,7 @@ pub(crate) fn recover(
         file,
         header,
         offset: end.offset,
+        written: 0,
         chain,
         opened_at: chain.sequence,
         failure: None,

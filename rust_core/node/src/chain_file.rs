@@ -13,6 +13,7 @@ use crate::{
     NodeError, Settings,
     datadir::DataDir,
     start::{Started, start},
+    store_link::Beside,
 };
 
 /// Blocks that share one journal append while importing: a sync per block would cost more than the block.
@@ -132,7 +133,7 @@ fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, St
     let datadir = DataDir::lock(&settings.datadir)?;
     let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
     let store = datadir.open_store(&spec, &settings.store)?;
-    let started = start(&datadir, spec, settings, (store, disk, None), &mut |_| {})?;
+    let started = start(&datadir, spec, settings, (store, disk, Beside::default()), &mut |_| {})?;
     Ok((datadir, started))
 }
 

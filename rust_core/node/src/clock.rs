@@ -33,6 +33,11 @@ pub trait Clock: Send + Sync {
     fn real(&self, wait: Duration) -> Duration {
         wait
     }
+
+    /// Reads the monotonic one alone.
+    fn monotonic(&self) -> Duration {
+        self.now().monotonic
+    }
 }
 
 /// The machine's clocks.
@@ -49,6 +54,10 @@ impl Clock for SystemClock {
     fn now(&self) -> Now {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Now { unix, monotonic: self.0.elapsed() }
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
     }
 }
 

@@ -9,8 +9,8 @@ use foreseal_types::ChainSpec;
 use parking_lot::Mutex;
 
 use crate::{
-    CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError, Now, Phase, Producer,
-    Randomness, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, View, Watcher,
+    CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError, NodeFigures, Now, Phase,
+    Producer, Randomness, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, View, Watcher,
     control::Control,
     datadir::{DataDir, Followed},
     feed_server::FeedServer,
@@ -298,6 +298,12 @@ impl Node {
             Part::Writer(_) => 0,
             Part::Follower(following) => following.answers(),
         }
+    }
+
+    /// Figures of its work.
+    pub fn figures(&self) -> NodeFigures {
+        let work = self.shared.figures.clone();
+        NodeFigures { work, pool: self.pool().figures(), store: self.store.size() }
     }
 
     /// The node at this moment.

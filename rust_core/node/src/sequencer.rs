@@ -20,9 +20,9 @@ use foreseal_state::StateError;
 use foreseal_types::mutant;
 
 use crate::{
-    Chain, ChainError, ControlError, Mining, Now, Phase, Point, Settings, Slot, StepSigner, StoreFailed,
-    View, chain::Recorded, control::snapshots::Snapshots, draft::Draft, shared::Shared, stamp::Stamp,
-    start::Started, store_link::StoreLink,
+    Chain, ChainError, ControlError, Mining, Now, Phase, Point, Settings, Slot, StepPart, StepSigner,
+    StoreFailed, View, chain::Recorded, control::snapshots::Snapshots, draft::Draft, figures::Laps,
+    shared::Shared, stamp::Stamp, start::Started, store_link::StoreLink,
 };
 
 /// Why production ended.
@@ -221,6 +221,7 @@ impl Sequencer {
             self.publish(view);
         }
         self.append(&draft.records)?;
+        self.shared.figures.committed(&draft.records);
         self.adopt(draft.chain)?;
         self.slot = slot.into();
         let view = Arc::new(self.view()?);
@@ -262,7 +263,10 @@ impl Sequencer {
             frames.append(Whole::of(sequence, B256::ZERO, records));
         }
         self.shared.reached(Point::BeforeAppend);
+        let mut laps = Laps::begin(&*self.shared.clock);
         self.journal.append(records)?;
+        self.shared.figures.append.add(laps.lap());
+        self.shared.figures.journal_is(&self.journal);
         self.shared.reached(Point::Appended);
         if self.shared.frames().is_some() {
             self.unshown.extend(self.journal.newest());
@@ -311,13 +315,19 @@ impl Sequencer {
     pub(crate) fn step(&mut self, keep_going: &mut dyn FnMut() -> bool) -> Result<bool, ProductionError> {
         let open = self.chain.open_block().expect("a node that produces always has an open block");
         let (base_fee, blob_fee) = self.chain.spec().fees_of(open.header());
+        let (clock, figures) = (self.shared.clock.clone(), self.shared.figures.clone());
+        let mut laps = Laps::begin(&*clock);
         let mut best = self.shared.pool.best(base_fee, blob_fee);
-        let stepped = open.step(&mut best, self.chain.hashes(), keep_going)?;
+        let taken = laps.lap();
+        let stepped = open.step_timed(&mut best, self.chain.hashes(), keep_going, &|| clock.monotonic())?;
         drop(best);
         for (hash, reason) in stepped.rejected {
             self.judge(&hash, &reason);
         }
         let Some((block, flashblock)) = stepped.step else { return Ok(false) };
+        figures.part(StepPart::Select).add(taken + stepped.times.select);
+        figures.part(StepPart::Execute).add(stepped.times.execute);
+        figures.part(StepPart::Roots).add(stepped.times.roots);
         let step = self.stamp().put(flashblock);
         let recorded = Recorded { step: step.clone(), change: None };
         if mutant!("unpool-before-publish") {
@@ -328,14 +338,20 @@ impl Sequencer {
             let view = self.view()?;
             self.publish(view);
         }
+        laps.lap();
         self.append(&[Record::Step(step.clone())])?;
+        figures.part(StepPart::Sync).add(laps.lap());
         tracing::debug!(hash = %step.hash, transactions = step.transactions.len(), "step is durable");
         if !mutant!("publish-before-append") {
             self.chain.stepped(block, recorded);
             let view = self.view()?;
             self.publish(view);
         }
+        figures.part(StepPart::Publish).add(laps.lap());
         self.shared.pool.on_step(&step.transactions, &step.diff);
+        figures.part(StepPart::Pool).add(laps.lap());
+        figures.step.add(laps.whole());
+        figures.stepped(&step);
         Ok(true)
     }
 

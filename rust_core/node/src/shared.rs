@@ -13,7 +13,9 @@ use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Changes, Clock, Feed, Point, StoreStatus, View, Watcher, feed_server::FrameLog, store_link::StoreGauge,
+    Changes, Clock, Feed, Figures, Point, StoreStatus, View, Watcher,
+    feed_server::FrameLog,
+    store_link::{Beside, StoreGauge},
 };
 
 /// Where a starting node is.
@@ -58,6 +60,7 @@ pub(crate) struct Shared {
     frames: OnceLock<Arc<FrameLog>>,
     gauge: OnceLock<StoreGauge>,
     watcher: OnceLock<Arc<dyn Watcher>>,
+    pub(crate) figures: Arc<Figures>,
     phase: Mutex<(Phase, PoolStart)>,
     /// Of the newest view, of the end of production, and of whatever else those who wait for a view should look up for.
     pub(crate) changes: Changes,
@@ -78,6 +81,7 @@ impl Shared {
             frames: OnceLock::new(),
             gauge: OnceLock::new(),
             watcher: OnceLock::new(),
+            figures: Arc::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
             stopping: AtomicBool::new(false),
@@ -158,6 +162,12 @@ impl Shared {
     /// Lets `watcher` know of the points that are reached from now on.
     pub(crate) fn set_watcher(&self, watcher: Arc<dyn Watcher>) {
         self.watcher.get_or_init(|| watcher);
+    }
+
+    /// Who looks on while the store is written.
+    pub(crate) fn beside_store(&self) -> Beside {
+        let meter = Some((self.clock.clone(), self.figures.clone()));
+        Beside { watcher: self.watcher().cloned(), meter }
     }
 
     pub(crate) fn watcher(&self) -> Option<&Arc<dyn Watcher>> {

@@ -19,8 +19,13 @@ use foreseal_store::{Head, Store};
 use foreseal_types::ChainSpec;
 
 use crate::{
-    Chain, NodeError, Settings, Watcher, chain::Resumed, datadir::DataDir, outgoing::Note, replay::replay,
-    store_link::StoreLink, undone::Older,
+    Chain, NodeError, Settings,
+    chain::Resumed,
+    datadir::DataDir,
+    outgoing::Note,
+    replay::replay,
+    store_link::{Beside, StoreLink},
+    undone::Older,
 };
 
 /// Why store and journal do not make one chain.
@@ -66,7 +71,7 @@ pub(crate) fn start(
     datadir: &DataDir,
     spec: Arc<ChainSpec>,
     settings: &Settings,
-    (store, disk, watcher): (Store, Arc<dyn Disk>, Option<Arc<dyn Watcher>>),
+    (store, disk, beside): (Store, Arc<dyn Disk>, Beside),
     report: &mut dyn FnMut(u64),
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
@@ -74,7 +79,7 @@ pub(crate) fn start(
     let (mut journal, recovery) = Journal::open(&datadir.journal(), disk, options)?;
     let mut from = begin(&store, &journal)?;
     let note = note(&store)?;
-    let mut link = StoreLink::start(store.clone(), &settings.store, &note, watcher)?;
+    let mut link = StoreLink::start(store.clone(), &settings.store, &note, beside)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
     chain.remember(Older::new(journal.past(), (from.sequence, from.records)), 0);
     let mut followed = link.follow(&mut chain, 0);

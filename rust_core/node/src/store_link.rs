@@ -13,8 +13,9 @@ use foreseal_journal::Journal;
 use foreseal_store::{Store, StoreError};
 
 use crate::{
-    Chain, History, Point, StoreFailed, StoreSettings, StoreStatus, Watcher,
+    Chain, Clock, Figures, History, Point, StoreFailed, StoreSettings, StoreStatus, Watcher,
     backlog::{Backlog, Job},
+    figures::Laps,
     marks::Marks,
     outgoing::{Note, Outgoing, StoreJob, Write},
     stored::StoredHistory,
@@ -33,6 +34,15 @@ pub(crate) struct StoreLink {
     confirmed: Arc<Confirmed>,
     marks: Marks,
     hand: Hand,
+}
+
+/// Who looks on while the store is written.
+#[derive(Clone, Default)]
+pub(crate) struct Beside {
+    /// With a watcher the store has no thread.
+    pub watcher: Option<Arc<dyn Watcher>>,
+    /// Measures the commits.
+    pub meter: Option<(Arc<dyn Clock>, Arc<Figures>)>,
 }
 
 /// Who writes the store.
@@ -64,14 +74,14 @@ impl StoreLink {
         store: Store,
         settings: &StoreSettings,
         note: &Note,
-        watcher: Option<Arc<dyn Watcher>>,
+        beside: Beside,
     ) -> Result<Self, StoreError> {
         let confirmed = Arc::new(Confirmed::default());
         confirmed.set(store.head()?.map(|head| head.number));
         let backlog = Arc::new(Backlog::new(settings.backlog));
         let worker =
-            Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone(), watcher };
-        let hand = if worker.watcher.is_some() {
+            Worker { store: store.clone(), backlog: backlog.clone(), confirmed: confirmed.clone(), beside };
+        let hand = if worker.beside.watcher.is_some() {
             Hand::Owner(worker)
         } else {
             let started = std::thread::Builder::new().name("foreseal-store".to_owned());
@@ -192,7 +202,7 @@ impl StoreGauge {
             backlog: self.backlog.weight(),
             share: self.backlog.share(),
             failure: self.backlog.check().err().map(|failed| failed.to_string()),
-            bytes: self.store.stats().map_or(0, |stats| stats.map_used),
+            bytes: self.store.size().used,
         }
     }
 }
@@ -202,7 +212,7 @@ struct Worker {
     store: Store,
     backlog: Arc<Backlog<StoreJob>>,
     confirmed: Arc<Confirmed>,
-    watcher: Option<Arc<dyn Watcher>>,
+    beside: Beside,
 }
 
 impl std::fmt::Debug for Worker {
@@ -231,9 +241,24 @@ impl Worker {
     }
 
     fn reached(&self, point: Point) {
-        if let Some(watcher) = &self.watcher {
+        if let Some(watcher) = &self.beside.watcher {
             watcher.reached(point);
         }
+    }
+
+    /// Writes in one transaction, which is measured.
+    fn commit(&self, write: impl FnOnce(&Store) -> Result<(), StoreError>) -> Result<(), String> {
+        self.reached(Point::BeforeStoreCommit);
+        match &self.beside.meter {
+            Some((clock, figures)) => {
+                let mut laps = Laps::begin(&**clock);
+                write(&self.store).map_err(|error| error.to_string())?;
+                figures.commit.add(laps.lap());
+            }
+            None => write(&self.store).map_err(|error| error.to_string())?,
+        }
+        self.reached(Point::StoreCommitted);
+        Ok(())
     }
 
     fn work(&self, jobs: Vec<StoreJob>) -> Result<(), String> {
@@ -244,17 +269,13 @@ impl Worker {
             match job {
                 StoreJob::Write(write) => writes.push(write.prepare().map_err(|error| error.to_string())?),
                 StoreJob::Unwind { to, sequence, note } => {
-                    self.reached(Point::BeforeStoreCommit);
-                    self.store.unwind(to, sequence, &note).map_err(|error| error.to_string())?;
-                    self.reached(Point::StoreCommitted);
+                    self.commit(|store| store.unwind(to, sequence, &note))?;
                     self.confirmed.set(Some(to));
                 }
             }
         }
         let Some(newest) = writes.last().map(|write| write.block.header.number) else { return Ok(()) };
-        self.reached(Point::BeforeStoreCommit);
-        self.store.write(&writes).map_err(|error| error.to_string())?;
-        self.reached(Point::StoreCommitted);
+        self.commit(|store| store.write(&writes))?;
         self.confirmed.set(Some(newest));
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Writer {
     /// Replays the journal, shows the first view and restores the pool. The producer, when blocks are to be made.
     pub(crate) fn begin(&self, surroundings: Surroundings) -> Result<Option<Producer>, NodeError> {
         let mut report = |records| self.shared.set_phase(Phase::Replaying { records });
-        let files = (self.store.clone(), surroundings.disk, self.shared.watcher().cloned());
+        let files = (self.store.clone(), surroundings.disk, self.shared.beside_store());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
         let past = started.journal.past();
@@ -134,7 +134,7 @@ impl Writer {
                 continue;
             }
             let until = now.monotonic + producer.budget();
-            producer.tick(now, &mut || clock.now().monotonic < until)?;
+            producer.tick(now, &mut || clock.monotonic() < until)?;
             next = (next + step).max(clock.now().monotonic);
         }
         Ok(())

@@ -10,7 +10,8 @@ use foreseal_state::{StateError, StateReader};
 use foreseal_types::Account;
 
 use crate::{
-    DropReason, Dropped, Fees, PoolConfig, PoolError, PooledTransaction, Status, Submission, Waiting,
+    DropReason, Dropped, Fees, PoolConfig, PoolError, PoolFigures, PooledTransaction, Status, Submission,
+    Waiting,
     arrivals::Arrivals,
     departed::Departed,
     event::Change,
@@ -38,6 +39,7 @@ pub(crate) struct Contents {
     pub(crate) runnable: usize,
     arrivals: u64,
     pub(crate) arrived: Arrivals,
+    pub(crate) figures: PoolFigures,
     /// What happened since the lock was taken, while somebody listens.
     pub(crate) changes: Option<Vec<Change>>,
 }
@@ -56,6 +58,7 @@ impl Contents {
             bytes: 0,
             runnable: 0,
             arrivals: 0,
+            figures: PoolFigures::default(),
             changes: None,
         }
     }
@@ -89,6 +92,7 @@ impl Contents {
         self.note(|| Change::Insert { transaction: transaction.clone(), nonce, balance });
         self.arrivals = transaction.arrival() + 1;
         self.bytes += transaction.size();
+        self.figures.added += 1;
         let (sender, hash) = (transaction.sender(), transaction.hash());
         self.arrived.push(transaction.transaction());
         self.by_hash.insert(hash, transaction.clone());
@@ -96,6 +100,7 @@ impl Contents {
         let replaced = self.edit(sender, |queue| queue.insert(transaction))?;
         if let Some(old) = &replaced {
             self.forget(old);
+            self.figures.replaced += 1;
             self.departed.record(old.hash(), Status::Replaced { by: hash });
         }
         replaced
@@ -152,6 +157,9 @@ impl Contents {
 
     pub(crate) fn depart(&mut self, hash: B256, fate: Status) {
         self.note(|| Change::Depart { hash, fate: fate.clone() });
+        if let Status::Dropped(reason) = &fate {
+            self.figures.drop(reason);
+        }
         self.departed.record(hash, fate);
     }
 

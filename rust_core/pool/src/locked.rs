@@ -47,7 +47,7 @@ impl<'a> Locked<'a> {
         self.0.sink = sink;
     }
 
-    /// Puts other contents in the place of these, which are returned. Arrivals and who listens stay: they have seen what was
+    /// Puts other contents in the place of these, which are returned. Arrivals, figures and who listens stay: they have seen what was
     /// here.
     pub(crate) fn replace(
         &mut self,
@@ -58,6 +58,7 @@ impl<'a> Locked<'a> {
         let Guarded { contents, sink } = &mut *self.0;
         std::mem::swap(&mut new.arrived, &mut contents.arrived);
         std::mem::swap(&mut new.changes, &mut contents.changes);
+        std::mem::swap(&mut new.figures, &mut contents.figures);
         let before = std::mem::replace(contents, new);
         if let Some(sink) = sink {
             sink.event(&PoolEvent(happening(Box::new(contents.whole()))));

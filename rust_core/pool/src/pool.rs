@@ -9,7 +9,7 @@ use foreseal_types::{ChainSpec, StateDiff, Transaction};
 use parking_lot::Mutex;
 
 use crate::{
-    Added, Admission, Arrived, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError,
+    Added, Admission, Arrived, Best, DropReason, Dropped, PendingHead, PoolConfig, PoolError, PoolFigures,
     PooledTransaction, Rules, Status, Submission,
     admission::Origin,
     contents::Contents,
@@ -260,6 +260,11 @@ impl Pool {
         let contents = self.lock();
         let pooled = contents.runnable;
         PoolCounts { pooled, queued: contents.by_hash.len() - pooled, bytes: contents.bytes }
+    }
+
+    /// What entered and what was dropped since the pool was made.
+    pub fn figures(&self) -> PoolFigures {
+        self.lock().figures
     }
 
     /// One sender's transactions.

@@ -62,7 +62,7 @@ fn run(
     let mut ended: PyResult<()> = Ok(());
     let result = py.detach(|| {
         let settings = PySettings::parse(settings)?;
-        log::install(settings.log.as_deref())?;
+        log::install(&settings.log)?;
         let mut looked = Instant::now();
         let mut report = |now: Progress| {
             if looked.elapsed() < LOOK_EVERY {

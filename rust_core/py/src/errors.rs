@@ -92,13 +92,15 @@ impl From<CoreError> for PyErr {
                 | BackupError::NoKey(_),
             ) => "settings",
             CoreError::Backup(BackupError::Damaged { .. }) => "corrupt",
-            CoreError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted) => "io",
             CoreError::Journal(error) => journal_kind(error),
             CoreError::Offline(OfflineError::Missing(_)) => "journal",
             CoreError::Offline(OfflineError::Lock(error)) => lock_kind(error),
             CoreError::Control(_) => "refused",
             CoreError::Closed => "closed",
-            CoreError::Vectors(_) | CoreError::Json(_) | CoreError::Threads(_) => "io",
+            CoreError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted)
+            | CoreError::Vectors(_)
+            | CoreError::Json(_)
+            | CoreError::Threads(_) => "io",
         };
         classes::NodeError::new_err((kind, error.to_string()))
     }

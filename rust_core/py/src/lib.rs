@@ -8,6 +8,7 @@ mod chain_files;
 mod codec;
 mod completions;
 mod errors;
+mod figures;
 mod input;
 mod journal;
 mod log;

@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 
 use crate::completions::{Completions, Drained, Outcome};
 use crate::errors::{CoreError, rpc_error};
+use crate::figures::figures_json;
 use crate::input::Input;
 use crate::log;
 use crate::settings::{PyLimits, PySettings};
@@ -72,7 +73,7 @@ fn answer(py: Python<'_>, result: Result<Option<Vec<u8>>, RpcError>) -> PyResult
 ///
 /// `settings` is a JSON object: `datadir`, `chain` ({"kind": "stored"}, {"kind": "file", "path"} or {"kind":
 /// "dev", "chain_id", "mnemonic", "accounts", "balance" in wei, "gas_limit"}), `block_time` and `step` in ms,
-/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `development`, `limits`, `threads`, `queue`, `log`, and `feed`
+/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `development`, `limits`, `threads`, `queue`, `log` (`levels`, `form` text or json, `process`, `server`), and `feed`
 /// (a path: followers are served on this Unix socket) or `follow` (the path of such a socket: this process follows) with `name`. The
 /// data directory is locked at once, but for a follower, which writes nothing; nothing else happens before `start`.
 ///
@@ -209,6 +210,12 @@ impl PyNode {
         self.core.api.node().followers().into_iter().map(report).collect()
     }
 
+    /// Figures of its work since it was opened, JSON: histograms of times, counts, sizes. For `/metrics`.
+    fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let json = figures_json(&self.core.api.node().figures());
+        Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
+    }
+
     /// Ends production, saves the pool and closes the journal. Calls that wait for a core thread or a step are refused
     /// with -32002, running ones finish. Blocks until all that is done; a second call does nothing.
     fn stop(&self, py: Python<'_>) {
@@ -246,7 +253,7 @@ impl PyView {
 
 fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let settings = PySettings::parse(settings)?;
-    log::install(settings.log.as_deref())?;
+    log::install(&settings.log)?;
     let surroundings = Surroundings {
         clock: settings.clock(),
         randomness: Box::new(random),

@@ -18,6 +18,7 @@ use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::{self, AccountsError, DerivedAccount};
+use crate::log::PyLog;
 
 /// Why settings cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +39,9 @@ pub enum SettingsError {
     FeedAndFollow,
     #[error("no fork is called {0}: write it as the vectors do, such as Cancun")]
     Fork(String),
-    #[error("log level must be one of off, error, warn, info, debug, trace, not {0}")]
+    #[error(
+        "log levels are one of off, error, warn, info, debug and trace, and others by target behind it such as foreseal_node=debug; not {0}"
+    )]
     LogLevel(String),
 }
 
@@ -87,8 +90,9 @@ pub struct PySettings {
     /// How many times as fast as the machine's its clocks run.
     #[serde(default = "real_time")]
     pub speed: u32,
-    /// Log level; the environment variable FORESEAL_LOG has precedence.
-    pub log: Option<String>,
+    /// What is logged, and how.
+    #[serde(default)]
+    pub log: PyLog,
 }
 
 /// Which chain it is.

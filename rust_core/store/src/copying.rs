@@ -60,7 +60,7 @@ impl Copying {
     /// # Errors
     /// What `sink` answers ends it, as [`StoreError::Io`].
     pub fn copy(&self, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), StoreError> {
-        let (mut reader, writer) = io::pipe().map_err(pipe_error)?;
+        let (mut reader, writer) = io::pipe().map_err(|error| pipe_error(&error))?;
         std::thread::scope(|scope| {
             // LMDB writes into the pipe; whoever stops reading ends that.
             let mut end = File::from(OwnedFd::from(writer));
@@ -68,7 +68,7 @@ impl Copying {
             let read = read_all(&mut reader, sink);
             drop(reader);
             let copied = copied.join().map_err(|_| StoreError::Lmdb("the copying broke off".to_owned()))?;
-            read.map_err(pipe_error)?;
+            read.map_err(|error| pipe_error(&error))?;
             Ok(copied?)
         })
     }
@@ -86,6 +86,6 @@ fn read_all(reader: &mut impl Read, sink: &mut dyn FnMut(&[u8]) -> io::Result<()
     }
 }
 
-fn pipe_error(error: io::Error) -> StoreError {
+fn pipe_error(error: &io::Error) -> StoreError {
     StoreError::Io { action: "copy", path: "the store".into(), why: error.to_string() }
 }

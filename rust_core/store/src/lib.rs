@@ -34,7 +34,7 @@ pub use meta::{Head, Origin, Progress, SCHEMA};
 pub use options::Options;
 pub use reader::Reader;
 pub use sealed::SealedBlock;
-pub use stats::{Stats, TableStats};
+pub use stats::{Stats, StoreSize, TableStats};
 pub use store::Store;
 pub use upgrade::Upgrading;
 pub use verify::{Fault, Part, Verified, Verifying};

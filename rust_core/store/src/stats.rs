@@ -19,6 +19,16 @@ pub struct Stats {
     pub readers: (u32, u32),
 }
 
+/// Sizes of the whole store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreSize {
+    /// Bytes of the map in use, free pages among them, and the greatest number of them.
+    pub used: u64,
+    pub limit: u64,
+    /// Places of readers that have been in use at the same time, and how many there are.
+    pub readers: (u32, u32),
+}
+
 /// Size of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableStats {
@@ -33,6 +43,16 @@ pub struct TableStats {
 }
 
 impl Store {
+    /// How large it is. Reads nothing of the map.
+    pub fn size(&self) -> StoreSize {
+        let info = self.env().info();
+        StoreSize {
+            used: page_bytes(self.env()),
+            limit: info.map_size as u64,
+            readers: (info.number_of_readers, info.maximum_number_of_readers),
+        }
+    }
+
     /// Sizes. Reads one page per table.
     pub fn stats(&self) -> Result<Stats, StoreError> {
         let (progress, tables) = self.read(|snapshot, progress| {

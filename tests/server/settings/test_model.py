@@ -57,6 +57,10 @@ ENVIRONMENT = {
     "FORESEAL_STORE_RECENT": "16",
     "FORESEAL_STORE_BACKLOG": "900",
     "FORESEAL_STORE_RETENTION": "0",
+    "FORESEAL_LOG": "warn,foreseal_node=debug",
+    "FORESEAL_LOG_FORMAT": "json",
+    "FORESEAL_LOG_SLOW": "3s",
+    "FORESEAL_LOG_PROCESS": "one",
     "FORESEAL_MAX_BODY": "1000",
     "FORESEAL_MAX_BATCH": "10",
     "FORESEAL_MAX_DEPTH": "20",
@@ -125,7 +129,9 @@ def test_every_variable_is_read() -> None:
             "pool_transactions": 11,
             "sync_time": 12000,
         },
+        "log": {"levels": "warn,foreseal_node=debug", "form": "json", "process": "one", "server": True},
     }
+    assert settings.log.slow == 3000
 
 
 def test_the_development_chain_reaches_the_core_in_wei() -> None:

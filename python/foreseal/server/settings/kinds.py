@@ -11,6 +11,7 @@ import orjson
 from foreseal.rpc.rate import Rate, parse_rate
 from foreseal.server.address import UNIX, is_loopback, parse_admin_address
 from foreseal.server.durations import format_duration, parse_duration
+from foreseal.server.logs import LEVELS, parse_levels
 
 MOST = 2**63 - 1
 """Largest value of any number, unless its kind has another."""
@@ -92,6 +93,20 @@ class Choice(Kind):
         if text not in self.words:
             raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class Levels(Kind):
+    """Log levels: one for all, and others by target."""
+
+    metavar: str = "LEVELS"
+
+    @property
+    def allowed(self) -> str:
+        return f"one of {', '.join(LEVELS)}, and behind it others as TARGET=LEVEL, separated by commas"
+
+    def parse(self, text: str) -> str:
+        return parse_levels(text)
 
 
 @dataclass(frozen=True, slots=True)

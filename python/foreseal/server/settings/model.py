@@ -61,6 +61,17 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What is written to standard error; the table says what each is."""
+
+    level: str = "warn"
+    format: str = "text"
+    slow: int = 1_000
+    """Milliseconds."""
+    process: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CoreLimits:
     """Bounds that the core keeps within one call, in bytes, ms and gas; the table says what each is."""
 
@@ -128,6 +139,7 @@ class Settings:
     """Host names that requests may carry beside loopback ones; empty accepts any unless `browsers`, `*` accepts any."""
     store: StoreSettings = field(default_factory=StoreSettings)
     listen: Listen = field(default_factory=Listen)
+    log: LogSettings = field(default_factory=LogSettings)
     limits: Limits = field(default_factory=Limits)
     core_limits: CoreLimits = field(default_factory=CoreLimits)
     access: Access = field(default_factory=Access)
@@ -214,6 +226,7 @@ class Settings:
                 "queue": self.limits.calls,
                 "store": asdict(self.store),
                 "limits": asdict(self.core_limits),
+                "log": {"levels": self.log.level, "form": self.log.format, "process": self.log.process, "server": True},
                 **(role or {}),
             }
         )
@@ -223,6 +236,7 @@ PARTS: dict[str, type] = {
     "dev": DevChain,
     "store": StoreSettings,
     "listen": Listen,
+    "log": LogSettings,
     "limits": Limits,
     "core_limits": CoreLimits,
     "access": Access,

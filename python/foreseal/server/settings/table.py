@@ -4,14 +4,17 @@ Another setting is a row here and a field of `Settings` (or of a part of it) wit
 """
 
 from foreseal.rpc.rate import MOST_CALLS
+from foreseal.server.logs import FORMATS
 from foreseal.server.settings.kinds import (
     AdminAddress,
+    Choice,
     Duration,
     FilePath,
     Flag,
     Folder,
     HexBytes,
     Kind,
+    Levels,
     MethodNames,
     Names,
     Networks,
@@ -26,6 +29,7 @@ SECTIONS = {
     "dev": "The development genesis: the newest mainnet rules and funded accounts.",
     "store": "The store on disk and the journal before it.",
     "server": "The public listener.",
+    "log": "What is written to standard error.",
     "access": "Who may call what.",
     "limits": "What a caller may make grow, and how far.",
     "public": "Lower bounds for callers without an API key on a public endpoint: see [access.md](access.md).",
@@ -325,6 +329,40 @@ _LIMITS = (
     ),
 )
 
+_LOG = (
+    Setting(
+        key="log.level",
+        name="log",
+        option="--log-level",
+        kind=Levels(),
+        help="What is logged: a level, then others by target.",
+        more="Such as `warn,foreseal_node=debug,foreseal.server=info`: targets are crates and Python modules.",
+        place="log.level",
+    ),
+    Setting(
+        key="log.format",
+        name="log_format",
+        kind=Choice(FORMATS),
+        help="Lines for people, or a JSON object a line.",
+        place="log.format",
+    ),
+    Setting(
+        key="log.slow",
+        name="log_slow",
+        kind=Duration(),
+        help="Calls that take as long or longer are logged, without their parameters.",
+        place="log.slow",
+    ),
+    Setting(
+        key="log.process",
+        name="log_process",
+        kind=Text(metavar="NAME"),
+        help="Name of this process in log lines and metrics.",
+        unset="none; with workers: `sequencer`, `worker-1` and so on",
+        place="log.process",
+    ),
+)
+
 _PUBLIC = (
     _public("body", Whole(unit="bytes"), "Largest request body."),
     _public("batch", Whole(), "Most requests in a batch."),
@@ -352,13 +390,12 @@ _PUBLIC = (
 )
 
 TABLE: dict[str, Setting] = {
-    setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_ACCESS, *_LIMITS, *_PUBLIC)
+    setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_LOG, *_ACCESS, *_LIMITS, *_PUBLIC)
 }
 """Every setting by its key."""
 
 OTHERS: dict[str, str] = {
     "FORESEAL_CONFIG": "the file of settings",
-    "FORESEAL_LOG": "log level of the core: `off`, `error`, `warn`, `info`, `debug` or `trace`",
 }
 """Variables that say something to a server and are no settings."""
 

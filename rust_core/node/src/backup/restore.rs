@@ -154,15 +154,14 @@ fn place_segment(
     let path = draft.join(&file.path);
     let mut to: Option<(Box<dyn DiskFile>, u64)> = None;
     read_checked(backup, file, &mut |bytes| {
-        let (segment, offset) = match &mut to {
-            Some(to) => to,
-            None => {
-                let size = bytes.first_chunk::<SECTOR>().and_then(segment_size);
-                let why = "it does not begin as a segment does".to_owned();
-                let size = size.ok_or(BackupError::Damaged { file: file.path.clone(), why })?;
-                let made = RealDisk.create(&path, size.max(file.bytes)).map_err(io_error("create", &path))?;
-                to.insert((made, 0))
-            }
+        let (segment, offset) = if let Some(to) = &mut to {
+            to
+        } else {
+            let size = bytes.first_chunk::<SECTOR>().and_then(segment_size);
+            let why = "it does not begin as a segment does".to_owned();
+            let size = size.ok_or(BackupError::Damaged { file: file.path.clone(), why })?;
+            let made = RealDisk.create(&path, size.max(file.bytes)).map_err(io_error("create", &path))?;
+            to.insert((made, 0))
         };
         let mut rest = bytes;
         while !rest.is_empty() {

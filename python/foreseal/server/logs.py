@@ -1,0 +1,117 @@
+"""Log lines of this process, in the one form that those of the core have too (`rust_core/py/src/log.rs`).
+
+As text: time, level, process if there are several, where it comes from, message, fields. As JSON: an object a line.
+"""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+FORMATS = ("text", "json")
+LEVELS = {
+    "off": logging.CRITICAL + 1,
+    "error": logging.ERROR,
+    "warn": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+    "trace": logging.DEBUG // 2,
+}
+
+GRANIAN: dict[str, Any] = {
+    "handlers": {},
+    "formatters": {},
+    "loggers": {
+        name: {"level": "NOTSET", "handlers": [], "propagate": True} for name in ("_granian", "granian.access")
+    },
+}
+"""What granian is told of its own loggers: their lines go where all others go."""
+
+# What every record has; whatever else it has was given as a field.
+_OWN = {*vars(logging.makeLogRecord({})), "message", "asctime"}
+
+
+def parse_levels(text: str) -> str:
+    """Levels as they are written: one for all, then others by target; `warn,foreseal_node=debug`. Raises ValueError."""
+    for part in text.split(","):
+        target, _, level = part.strip().rpartition("=")
+        if level.lower() not in LEVELS or ("=" in part and not target):
+            raise ValueError(f"{part.strip()!r} is not a level: write one of {', '.join(LEVELS)}, or TARGET=LEVEL")
+    return ",".join(part.strip() for part in text.split(","))
+
+
+def configure_logs(levels: str, form: str, process: str | None = None) -> None:
+    """Send the lines of all loggers to standard error, those of `levels`, in the form `text` or `json`.
+
+    `process` is the name of this one, where there are several.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines(process) if form == "json" else TextLines(process))
+    logging.basicConfig(handlers=[handler], level=LEVELS["warn"], force=True)
+    logging.addLevelName(LEVELS["trace"], "TRACE")
+    for part in levels.split(","):
+        target, _, level = part.rpartition("=")
+        logging.getLogger(target or None).setLevel(LEVELS[level.lower()])
+    # An exception that nobody caught ends the process, and is a line like any other.
+    sys.excepthook = _uncaught
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    logging.getLogger("foreseal").critical("the process ends", exc_info=(kind, error, trace))
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """What the record was given beside its message."""
+    return {name: value for name, value in vars(record).items() if name not in _OWN}
+
+
+def level_of(record: logging.LogRecord) -> str:
+    """The record's level, as the core calls it."""
+    if record.levelno >= logging.ERROR:
+        return "ERROR"
+    return "WARN" if record.levelno == logging.WARNING else record.levelname
+
+
+def time_of(record: logging.LogRecord) -> str:
+    """When it was made, RFC 3339 with milliseconds."""
+    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03}Z"
+
+
+class _Lines(logging.Formatter):
+    """What both forms have."""
+
+    def __init__(self, process: str | None) -> None:
+        super().__init__()
+        self._process = process
+
+
+class JsonLines(_Lines):
+    """A JSON object a line: `time`, `level`, `target`, `message`, `process` where there are several, and the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {"time": time_of(record), "level": level_of(record)}
+        if self._process is not None:
+            line["process"] = self._process
+        line |= {"target": record.name, "message": record.getMessage()}
+        line |= {name: value for name, value in fields_of(record).items() if name not in line}
+        if record.exc_info:
+            line["error"] = repr(record.exc_info[1])
+            line["trace"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()
+
+
+class TextLines(_Lines):
+    """One line for people, and below it what led to a failure."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        process = "" if self._process is None else f"[{self._process}] "
+        fields = "".join(f" {name}={_shown(value)}" for name, value in fields_of(record).items())
+        line = f"{time_of(record)} {level_of(record):>5} {process}{record.name}: {record.getMessage()}{fields}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if text and not any(mark in text for mark in ' "=\n') else orjson.dumps(text).decode()

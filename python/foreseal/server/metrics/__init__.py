@@ -1,0 +1,7 @@
+"""Figures of the node in the Prometheus text format."""
+
+from foreseal.server.metrics.read import Readings, Watched
+from foreseal.server.metrics.render import join, render
+from foreseal.server.metrics.table import FAMILIES
+
+__all__ = ["FAMILIES", "Readings", "Watched", "join", "render"]

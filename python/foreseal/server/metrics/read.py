@@ -1,0 +1,121 @@
+"""What is read once for all metrics."""
+
+import os
+import platform
+import resource
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from foreseal.rpc.hub import Hub
+from foreseal.server.tier import Tier
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+# Of /proc/self/stat, counted behind the name of the program, which may hold anything.
+_THREADS, _STARTED = 17, 19
+
+
+class Node(Protocol):
+    """What is read off the node."""
+
+    def freshness(self) -> tuple[int, int, int]:
+        """Number of the block being built, index of its newest step, ms since the last tick."""
+
+    def ready(self) -> tuple[bool, str]:
+        """Whether the node is ready, or why not."""
+
+    def status(self) -> bytes:
+        """The answer of `foreseal_status`, JSON."""
+
+    def figures(self) -> bytes:
+        """Figures of its work, JSON."""
+
+
+class Streams(Protocol):
+    """What is read off the WebSocket connections."""
+
+    hub: Hub
+    refused: int
+    slow: int
+
+    def __len__(self) -> int:
+        """How many are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What metrics are about."""
+
+    node: Node
+    tiers: Sequence[Tier]
+    """Their calls are counted together."""
+    streams: Streams
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """This process, as the kernel has it."""
+
+    resident: int
+    descriptors: int
+    most_descriptors: int
+    threads: int
+    cpu: float
+    started: float
+    """Seconds since 1970."""
+
+
+class Readings:
+    """Everything that is there at one moment, each read at first use and once."""
+
+    def __init__(self, watched: Watched) -> None:
+        self.node = watched.node
+        self.tiers = watched.tiers
+        dispatcher = watched.tiers[0].dispatcher
+        self.counts = dispatcher.counts
+        self.completions = dispatcher.calls.completions
+        self.streams = watched.streams
+
+    @cached_property
+    def freshness(self) -> tuple[int, int, int]:
+        """As `Node.freshness`."""
+        return self.node.freshness()
+
+    @cached_property
+    def status(self) -> dict[str, Any]:
+        """As `foreseal_status`."""
+        status: dict[str, Any] = orjson.loads(self.node.status())
+        return status
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """As `Node.figures`."""
+        figures: dict[str, Any] = orjson.loads(self.node.figures())
+        return figures
+
+    @cached_property
+    def process(self) -> Process:
+        """This process."""
+        after = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        used = os.times()
+        return Process(
+            resident=int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE,
+            descriptors=len(os.listdir("/proc/self/fd")),
+            most_descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            threads=int(after[_THREADS]),
+            cpu=used.user + used.system,
+            started=booted + int(after[_STARTED]) / _TICKS,
+        )
+
+    @cached_property
+    def build(self) -> dict[str, str]:
+        """Versions."""
+        return {"version": version("foreseal"), "python": platform.python_version(), "machine": platform.machine()}

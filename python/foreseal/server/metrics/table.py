@@ -1,0 +1,230 @@
+"""The one table of metrics: `/metrics` and docs/metrics.md are made from it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from foreseal.rpc.counts import BOUNDS
+from foreseal.server.metrics.family import Family, Kind, Sample, histogram
+from foreseal.server.metrics.read import Readings
+
+
+def _one(
+    name: str, kind: Kind, help: str, value: Callable[[Readings], float | None], *, prefix: str = "foreseal_"
+) -> Family:
+    """A metric of one value, which is None where there is none."""
+
+    def read(readings: Readings) -> Iterable[Sample]:
+        found = value(readings)
+        return () if found is None else (Sample({}, found),)
+
+    return Family(prefix + name, kind, help, read)
+
+
+def _many(name: str, kind: Kind, help: str, label: str, values: Callable[[Readings], dict[str, float]]) -> Family:
+    """A metric of one value for each value of a label."""
+
+    def read(readings: Readings) -> Iterable[Sample]:
+        return (Sample({label: mark}, value) for mark, value in values(readings).items())
+
+    return Family("foreseal_" + name, kind, help, read, (label,))
+
+
+def _times(name: str, help: str, figures: Callable[[Readings], dict[str, Any]]) -> Family:
+    """The histogram of something that the core has timed."""
+
+    def read(readings: Readings) -> Iterable[Sample]:
+        found = figures(readings)
+        return histogram({}, readings.figures["bounds"], found["counts"], found["seconds"])
+
+    return Family(f"foreseal_{name}_seconds", "histogram", help, read)
+
+
+def _step_parts(readings: Readings) -> Iterable[Sample]:
+    for part, found in readings.figures["parts"].items():
+        yield from histogram({"part": part}, readings.figures["bounds"], found["counts"], found["seconds"])
+
+
+def _calls(readings: Readings) -> Iterable[Sample]:
+    for method, count in readings.counts.answered.items():
+        yield Sample({"method": method, "outcome": "ok"}, count)
+    for (method, code), count in readings.counts.failed.items():
+        yield Sample({"method": method, "outcome": str(code)}, count)
+
+
+def _refused(readings: Readings) -> Iterable[Sample]:
+    for tier in readings.tiers:
+        for reason, count in tier.refusals.items():
+            yield Sample({"tier": tier.name, "reason": reason}, count)
+
+
+def _call_times(readings: Readings) -> Iterable[Sample]:
+    for method, timing in readings.counts.timings.items():
+        yield from histogram({"method": method}, BOUNDS, timing.cumulative(), timing.seconds)
+
+
+def _store(name: str) -> Callable[[Readings], float | None]:
+    """A field of the store in `foreseal_status`; None while the node starts."""
+    return lambda readings: None if readings.status.get("store") is None else readings.status["store"][name]
+
+
+def _store_head(readings: Readings) -> float | None:
+    store = readings.status.get("store")
+    return None if store is None else -1 if store["head"] is None else int(store["head"], 16)
+
+
+_CHAIN = (
+    _one("view_block", "gauge", "Number of the block being built.", lambda r: r.freshness[0]),
+    _one("view_index", "gauge", "Index of the newest step of that block.", lambda r: r.freshness[1]),
+    _one("view_age_seconds", "gauge", "Time since the last tick.", lambda r: r.freshness[2] / 1000),
+    _one("ready", "gauge", "1 if the node is ready to answer, 0 if not.", lambda r: int(r.node.ready()[0])),
+    _one("blocks_total", "counter", "Blocks sealed by this process.", lambda r: r.figures["blocks"]),
+    _one("steps_total", "counter", "Steps with transactions, made by ticks.", lambda r: r.figures["steps"]),
+    _one("transactions_total", "counter", "Transactions in those steps.", lambda r: r.figures["transactions"]),
+    _one("gas_total", "counter", "Gas that they used.", lambda r: r.figures["gas"]),
+)
+
+_STEP = (
+    _times("step", "Time to make a step, from looking into the pool to the end.", lambda r: r.figures["step"]),
+    Family(
+        "foreseal_step_part_seconds",
+        "histogram",
+        "The same by part: select (from the pool), execute, roots, sync (journal), publish, pool (what left it).",
+        _step_parts,
+        ("part",),
+    ),
+)
+
+_POOL = (
+    _many(
+        "pool_transactions",
+        "gauge",
+        "Transactions in the pool, ready or queued.",
+        "state",
+        lambda r: {"ready": r.status["pool"]["pooled"], "queued": r.status["pool"]["queued"]},
+    ),
+    _one("pool_bytes", "gauge", "Bytes that those take.", lambda r: r.status["pool"]["bytes"]),
+    _one("pool_added_total", "counter", "Transactions that entered the pool.", lambda r: r.figures["pool"]["added"]),
+    _one(
+        "pool_replaced_total",
+        "counter",
+        "Those that another one with the same sender and nonce took the place of.",
+        lambda r: r.figures["pool"]["replaced"],
+    ),
+    _many(
+        "pool_dropped_total",
+        "counter",
+        "Those that left without being included, by reason.",
+        "reason",
+        lambda r: r.figures["pool"]["dropped"],
+    ),
+)
+
+_JOURNAL = (
+    _times("journal_append", "Time of an append to the journal, until it is durable.", lambda r: r.figures["append"]),
+    _one(
+        "journal_written_bytes_total",
+        "counter",
+        "Bytes written to the journal.",
+        lambda r: r.figures["journal"]["written"],
+    ),
+    _one("journal_segments", "gauge", "Files of the journal.", lambda r: r.figures["journal"]["segments"]),
+)
+
+_STORE = (
+    _one("store_block", "gauge", "Number of the newest stored block; -1 for none.", _store_head),
+    _one(
+        "store_backlog",
+        "gauge",
+        "Transactions that are sealed and not yet stored; a block counts 500 more.",
+        _store("backlog"),
+    ),
+    _one(
+        "store_share",
+        "gauge",
+        "How much the builder takes of what it could; below 1 the store is behind.",
+        _store("share"),
+    ),
+    _times("store_commit", "Time of a transaction of the store.", lambda r: r.figures["commit"]),
+    _one("store_bytes", "gauge", "Bytes of the store in use.", lambda r: r.figures["store"]["used"]),
+    _one("store_limit_bytes", "gauge", "Most bytes it may have (--store-map).", lambda r: r.figures["store"]["limit"]),
+    _one(
+        "store_readers",
+        "gauge",
+        "Most reads of the store at the same time so far, of all processes.",
+        lambda r: r.figures["store"]["readers"],
+    ),
+)
+
+_CALLS = (
+    Family(
+        "foreseal_calls_total",
+        "counter",
+        "Calls by method and outcome: ok or an error code.",
+        _calls,
+        ("method", "outcome"),
+    ),
+    Family(
+        "foreseal_call_seconds",
+        "histogram",
+        "Time of a call, from its body to its answer, by method.",
+        _call_times,
+        ("method",),
+    ),
+    Family(
+        "foreseal_refused_total",
+        "counter",
+        "Calls and handshakes refused for a caller's own bounds, by tier and reason.",
+        _refused,
+        ("tier", "reason"),
+    ),
+    _one("calls_slow_total", "counter", "Calls that were logged as slow.", lambda r: r.counts.slow_calls),
+    _one("calls_in_flight", "gauge", "Calls on core threads.", lambda r: len(r.completions)),
+)
+
+_STREAMS = (
+    _one("connections", "gauge", "Open WebSocket connections.", lambda r: len(r.streams)),
+    _one("connections_refused_total", "counter", "Handshakes refused for want of room.", lambda r: r.streams.refused),
+    _one(
+        "connections_slow_total",
+        "counter",
+        "Connections closed with 1013: too slow, or a loss.",
+        lambda r: r.streams.slow,
+    ),
+    _many("subscriptions", "gauge", "Subscriptions by kind.", "kind", lambda r: dict(r.streams.hub.kinds)),
+    _one("notifications_total", "counter", "Notifications sent.", lambda r: r.streams.hub.traffic.notified),
+    _one(
+        "lagged_total",
+        "counter",
+        "Times that a reader of the feed missed steps.",
+        lambda r: r.streams.hub.traffic.lagged,
+    ),
+)
+
+
+def _process(name: str, kind: Kind, help: str, value: Callable[[Readings], float]) -> Family:
+    return _one(name, kind, help, value, prefix="process_")
+
+
+_PROCESS = (
+    _process(
+        "resident_memory_bytes",
+        "gauge",
+        "Memory, the cached pages of the store among it.",
+        lambda r: r.process.resident,
+    ),
+    _process("open_fds", "gauge", "Open descriptors.", lambda r: r.process.descriptors),
+    _process("max_fds", "gauge", "Most descriptors it may have open.", lambda r: r.process.most_descriptors),
+    _process("threads", "gauge", "Threads.", lambda r: r.process.threads),
+    _process("cpu_seconds_total", "counter", "Processor time.", lambda r: r.process.cpu),
+    _process("start_time_seconds", "gauge", "When it was started, seconds since 1970.", lambda r: r.process.started),
+    Family(
+        "foreseal_build_info",
+        "gauge",
+        "Always 1; its labels say what runs.",
+        lambda r: (Sample(r.build, 1),),
+        ("version", "python", "machine"),
+    ),
+)
+
+FAMILIES = (*_CHAIN, *_STEP, *_POOL, *_JOURNAL, *_STORE, *_CALLS, *_STREAMS, *_PROCESS)
+"""All metrics, in the order of the text."""

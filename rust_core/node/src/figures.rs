@@ -1,0 +1,184 @@
+//! Figures of a node's work since it was opened, for whoever watches it. Counting never waits.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use foreseal_journal::{Journal, Record};
+use foreseal_pool::PoolFigures;
+use foreseal_store::StoreSize;
+use foreseal_types::Flashblock;
+
+use crate::Clock;
+
+/// Upper bounds of the buckets of a [`Histogram`].
+pub const BOUNDS: [Duration; 16] = [
+    Duration::from_micros(100),
+    Duration::from_micros(250),
+    Duration::from_micros(500),
+    Duration::from_millis(1),
+    Duration::from_micros(2_500),
+    Duration::from_millis(5),
+    Duration::from_millis(10),
+    Duration::from_millis(25),
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(250),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_millis(2_500),
+    Duration::from_secs(5),
+    Duration::from_secs(10),
+];
+
+/// How often something took how long.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    /// By bucket; the last one has no bound.
+    counts: [AtomicU64; BOUNDS.len() + 1],
+    nanoseconds: AtomicU64,
+}
+
+impl Histogram {
+    pub(crate) fn add(&self, time: Duration) {
+        let bucket = BOUNDS.partition_point(|bound| *bound < time);
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// How many took at most as long as each bound, and how many there were.
+    pub fn cumulative(&self) -> Vec<u64> {
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        counts
+            .scan(0, |sum, count| {
+                *sum += count;
+                Some(*sum)
+            })
+            .collect()
+    }
+
+    /// How long all of them took together.
+    pub fn total(&self) -> Duration {
+        Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed))
+    }
+}
+
+/// Parts of the making of a step, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepPart {
+    /// Taking transactions from the pool, in its order.
+    Select,
+    Execute,
+    /// The tries, end-of-block processing and the header.
+    Roots,
+    /// Writing to the journal, until it is durable.
+    Sync,
+    /// Making the view and showing it.
+    Publish,
+    /// Telling the pool what was included.
+    Pool,
+}
+
+impl StepPart {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Select, Self::Execute, Self::Roots, Self::Sync, Self::Publish, Self::Pool];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Select => "select",
+            Self::Execute => "execute",
+            Self::Roots => "roots",
+            Self::Sync => "sync",
+            Self::Publish => "publish",
+            Self::Pool => "pool",
+        }
+    }
+}
+
+/// What the writer did since the node was opened.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// By part, as [`StepPart`] has them.
+    parts: [Histogram; StepPart::ALL.len()],
+    /// Whole steps, from looking into the pool to the end.
+    pub step: Histogram,
+    /// Appends to the journal, until they are durable.
+    pub append: Histogram,
+    /// Transactions of the store.
+    pub commit: Histogram,
+    /// Steps with transactions, the transactions in them and their gas.
+    pub steps: AtomicU64,
+    pub transactions: AtomicU64,
+    pub gas: AtomicU64,
+    /// Blocks sealed.
+    pub blocks: AtomicU64,
+    /// Bytes written to the journal.
+    pub journal_written: AtomicU64,
+    /// Files of the journal.
+    pub journal_segments: AtomicU64,
+}
+
+impl Figures {
+    /// The times of a part of the step.
+    pub fn part(&self, part: StepPart) -> &Histogram {
+        &self.parts[part as usize]
+    }
+
+    pub(crate) fn committed(&self, records: &[Record]) {
+        let sealed = records.iter().filter(|record| matches!(record, Record::Seal { .. })).count();
+        self.blocks.fetch_add(sealed as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn journal_is(&self, journal: &Journal) {
+        self.journal_written.store(journal.written(), Ordering::Relaxed);
+        self.journal_segments.store(journal.segments() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stepped(&self, step: &Flashblock) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        self.transactions.fetch_add(step.transactions.len() as u64, Ordering::Relaxed);
+        let gas: u64 = step.receipts.iter().map(|receipt| receipt.gas_used).sum();
+        self.gas.fetch_add(gas, Ordering::Relaxed);
+    }
+}
+
+/// All figures of a node at this moment.
+pub struct NodeFigures {
+    pub work: Arc<Figures>,
+    pub pool: PoolFigures,
+    pub store: StoreSize,
+}
+
+/// Measures what follows each other.
+pub(crate) struct Laps<'a> {
+    clock: &'a dyn Clock,
+    begun: Duration,
+    last: Duration,
+}
+
+impl<'a> Laps<'a> {
+    pub fn begin(clock: &'a dyn Clock) -> Self {
+        let begun = clock.monotonic();
+        Self { clock, begun, last: begun }
+    }
+
+    /// Time since the last call.
+    pub fn lap(&mut self) -> Duration {
+        let now = self.clock.monotonic();
+        let lap = now.saturating_sub(self.last);
+        self.last = now;
+        lap
+    }
+
+    /// Time from the beginning to the last lap.
+    pub fn whole(&self) -> Duration {
+        self.last.saturating_sub(self.begun)
+    }
+}

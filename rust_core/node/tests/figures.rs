@@ -1,0 +1,66 @@
+//! Figures count what was done, and times are those of the clock that the node was given.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use foreseal_node::{BOUNDS, StepPart};
+use foreseal_testkit::{Fees, Wallet};
+use support::Bench;
+
+#[test]
+fn steps_and_blocks_are_counted() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(2);
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let opened = bench.node.figures().work.append.cumulative()[BOUNDS.len()];
+    for nonce in 0..3 {
+        let raw = wallets[0].transfer(nonce, wallets[1].address, 7, Fees::default());
+        bench.node.submit(&raw).unwrap();
+    }
+    bench.tick();
+    while bench.view().latest().number() < 2 {
+        bench.tick();
+    }
+    bench.node.drain().unwrap();
+    let figures = bench.node.figures();
+    let work = &figures.work;
+    let counts =
+        [&work.steps, &work.transactions, &work.gas, &work.blocks].map(|n| n.load(Ordering::Relaxed));
+    assert_eq!(counts, [1, 3, 63_000, 2]);
+    for part in StepPart::ALL {
+        // The clock stands still while a step is made.
+        assert_eq!(work.part(part).cumulative(), vec![1; BOUNDS.len() + 1], "{}", part.name());
+        assert_eq!(work.part(part).total(), Duration::ZERO);
+    }
+    assert_eq!(
+        work.append.cumulative()[BOUNDS.len()] - opened,
+        3,
+        "a step, and two seals with what they open"
+    );
+    assert!(work.commit.cumulative()[BOUNDS.len()] > 0);
+    assert_eq!(work.journal_segments.load(Ordering::Relaxed), 1);
+    assert_eq!(work.journal_written.load(Ordering::Relaxed) % 512, 0);
+    assert!(figures.store.used > 0 && figures.store.used < figures.store.limit);
+    assert_eq!((figures.pool.added, figures.pool.replaced), (3, 0));
+    assert!(figures.pool.dropped().all(|(_, count)| count == 0));
+}
+
+#[test]
+fn what_leaves_the_pool_is_counted_by_its_reason() {
+    let datadir = tempfile::tempdir().unwrap();
+    let wallets = Wallet::some(2);
+    let bench = Bench::new(datadir.path(), &wallets);
+    for tip in 1..=3_u128 {
+        let fees = Fees { max_fee: tip * 10_000_000_000, tip: tip * 1_000_000_000 };
+        bench.node.submit(&wallets[0].transfer(0, wallets[1].address, 7, fees)).unwrap();
+    }
+    let hash = bench.node.pool().all()[0].hash();
+    bench.node.pool().discard(&hash, foreseal_pool::DropReason::Requested).unwrap();
+    let figures = bench.node.figures().pool;
+    assert_eq!((figures.added, figures.replaced), (3, 2));
+    let dropped: Vec<_> = figures.dropped().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(dropped, [("requested", 1)]);
+}

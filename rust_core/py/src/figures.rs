@@ -1,0 +1,43 @@
+//! Figures of a node, as JSON.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foreseal_node::{BOUNDS, Histogram, NodeFigures, StepPart};
+use serde_json::{Map, Value, json};
+
+/// `steps`, `transactions`, `gas`, `blocks`; `step`, `parts` by name, `append` and `commit` as histograms; `journal`, `pool`, `store`.
+pub fn figures_json(figures: &NodeFigures) -> Value {
+    let NodeFigures { work, pool, store } = figures;
+    let parts: Map<String, Value> =
+        StepPart::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.part(*part)))).collect();
+    let dropped: Map<String, Value> =
+        pool.dropped().map(|(reason, count)| (reason.to_owned(), count.into())).collect();
+    json!({
+        "bounds": BOUNDS.map(|bound| bound.as_secs_f64()),
+        "steps": count(&work.steps),
+        "transactions": count(&work.transactions),
+        "gas": count(&work.gas),
+        "blocks": count(&work.blocks),
+        "step": histogram(&work.step),
+        "parts": parts,
+        "append": histogram(&work.append),
+        "commit": histogram(&work.commit),
+        "journal": { "written": count(&work.journal_written), "segments": count(&work.journal_segments) },
+        "pool": { "added": pool.added, "replaced": pool.replaced, "dropped": dropped },
+        "store": {
+            "used": store.used,
+            "limit": store.limit,
+            "readers": store.readers.0,
+            "most_readers": store.readers.1,
+        },
+    })
+}
+
+fn count(number: &AtomicU64) -> u64 {
+    number.load(Ordering::Relaxed)
+}
+
+/// How many took at most as long as each bound and how many there were, and seconds of all together.
+fn histogram(histogram: &Histogram) -> Value {
+    json!({ "counts": histogram.cumulative(), "seconds": histogram.total().as_secs_f64() })
+}

@@ -1,0 +1,100 @@
+"""Log lines of Python: in the form that those of the core have."""
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from foreseal.server.logs import JsonLines, TextLines, parse_levels
+from live import LiveNode
+from live.process import foreseal_command
+
+LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z +(ERROR|WARN|INFO|DEBUG|TRACE) (\[one\] )?[\w.:]+: .+")
+
+
+@pytest.fixture
+def logger() -> Iterator[tuple[logging.Logger, io.StringIO, logging.Handler]]:
+    """A logger, what it writes and the handler whose formatter says how."""
+    made, text = logging.getLogger("foreseal.test"), io.StringIO()
+    handler = logging.StreamHandler(text)
+    made.addHandler(handler)
+    made.setLevel(logging.DEBUG)
+    yield made, text, handler
+    made.removeHandler(handler)
+    made.setLevel(logging.NOTSET)
+
+
+def say(logger: logging.Logger) -> None:
+    """Something of every kind."""
+    logger.warning("calls were running", extra={"calls": 3, "of": 'a "b"', "time": "mine"})
+    logger.info("with %s", "an argument")
+    try:
+        int("no good")
+    except ValueError:
+        logger.exception("it failed", extra={"path": Path("/x y")})
+
+
+def test_json_is_an_object_a_line(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
+    made, text, handler = logger
+    handler.setFormatter(JsonLines("one"))
+    say(made)
+    found = [json.loads(line) for line in text.getvalue().splitlines()]
+    assert [(line["level"], line["message"]) for line in found] == [
+        ("WARN", "calls were running"),
+        ("INFO", "with an argument"),
+        ("ERROR", "it failed"),
+    ]
+    for line in found:
+        assert (line["process"], line["target"]) == ("one", "foreseal.test")
+        assert datetime.now(UTC) - datetime.fromisoformat(line["time"]) < timedelta(minutes=5)
+    assert (found[0]["calls"], found[0]["of"]) == (3, 'a "b"')
+    assert (found[2]["error"], found[2]["path"]) == (
+        "ValueError(\"invalid literal for int() with base 10: 'no good'\")",
+        "/x y",
+    )
+    assert 'int("no good")' in found[2]["trace"]
+
+
+def test_text_is_for_people(logger: tuple[logging.Logger, io.StringIO, logging.Handler]) -> None:
+    made, text, handler = logger
+    handler.setFormatter(TextLines(None))
+    say(made)
+    first, second, third, *trace = text.getvalue().splitlines()
+    assert all(LINE.fullmatch(line) for line in (first, second, third))
+    assert first.endswith(r'foreseal.test: calls were running calls=3 of="a \"b\"" time=mine')
+    assert third.endswith('it failed path="/x y"')
+    assert trace[-1].startswith("ValueError: ")
+
+
+@pytest.mark.parametrize("text", ["warn", "OFF", "info,foreseal_node=debug, foreseal.server=trace", "a=warn"])
+def test_levels_are_one_for_all_and_others_by_target(text: str) -> None:
+    assert parse_levels(text).replace(",", ", ") == text.replace(", ", ",").replace(",", ", ")
+
+
+@pytest.mark.parametrize("text", ["", "loud", "warn,", "=warn", "foreseal=loud"])
+def test_what_is_no_level_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a level: write one of off, error"):
+        parse_levels(text)
+
+
+def test_every_line_of_a_node_is_json_where_that_is_asked_for(tmp_path: Path) -> None:
+    """Both languages and the server in front, from the start to the end."""
+    more = ("--log-format", "json", "--log-level", "debug", "--log-slow", "1ms", "--datadir", str(tmp_path / "data"))
+    node = LiveNode([foreseal_command(), "dev", "--port", "0", *more])
+    node.rpc("eth_sendTransaction", {"from": node.rpc("eth_accounts")[0]})
+    node.rpc("evm_mine")
+    assert node.stop() == 0
+    found = [json.loads(line) for line in node.printed.splitlines() if line.startswith("{")]
+    # The rest is what the command says on standard output.
+    assert not [line for line in node.printed.splitlines() if re.match(r"\d{4}-|\[|Traceback|thread", line)]
+    for line in found:
+        assert {"time", "level", "target", "message"} <= set(line)
+        assert datetime.fromisoformat(line["time"]).tzinfo is not None
+    targets = {line["target"] for line in found}
+    assert {"foreseal_node::start", "_granian"} <= targets
+    assert any(line["message"] == "step is durable" and line["transactions"] == 1 for line in found)

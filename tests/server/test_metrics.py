@@ -1,0 +1,138 @@
+"""`/metrics`: Prometheus reads it, its names are right, and what it says is so."""
+
+import logging
+import re
+from pathlib import Path
+
+import orjson
+import pytest
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from foreseal.rpc.counts import BOUNDS, Counts, Timing
+from foreseal.server import App, Settings
+from foreseal.server.metrics import FAMILIES, join
+from foreseal.server.settings.model import LogSettings
+
+from asgi_client import ask
+from fake_core import FakeNode
+
+# The double is a node that starts, so what is in its store is not known yet, and nobody subscribed or was refused.
+NOTHING = {
+    "foreseal_store_block",
+    "foreseal_store_backlog",
+    "foreseal_store_share",
+    "foreseal_subscriptions",
+    "foreseal_refused_total",
+}
+
+
+def body(method: str) -> dict[str, object]:
+    sent = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": []})
+    return {"chunks": [sent], "headers": {"content-length": str(len(sent))}}
+
+
+def scraped(*methods: str, process: str | None = None) -> str:
+    settings = Settings(datadir=Path("unused"), log=LogSettings(process=process))
+    subject = App(settings, make_node=lambda _: FakeNode())
+    *_, answer = ask(subject, *map(body, methods), {"verb": "GET", "path": "/metrics"})
+    return answer.body.decode()
+
+
+def parsed(text: str) -> dict[str, Metric]:
+    """The families, by the name that stands in the text."""
+    families = {}
+    for family in text_string_to_metric_families(text):
+        families[family.name + ("_total" if family.type == "counter" else "")] = family
+    return families
+
+
+def test_prometheus_reads_every_family_as_it_is_declared() -> None:
+    found = parsed(scraped("eth_blockNumber", "slow", "fails", "nothing"))
+    assert {family.name for family in FAMILIES} == set(found)
+    for family in FAMILIES:
+        read = found[family.name]
+        assert (read.type, read.documentation) == (family.kind, family.help)
+        assert read.samples or family.name in NOTHING, family.name
+        for sample in read.samples:
+            assert set(sample.labels) - {"le"} == set(family.labels)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_name_follows_the_conventions(family: object) -> None:
+    name, kind = family.name, family.kind  # type: ignore[attr-defined]
+    assert re.fullmatch(r"(foreseal|process)_[a-z_]+", name)
+    assert (kind == "counter") == name.endswith("_total")
+    if kind == "histogram":
+        assert name.endswith("_seconds")
+    assert family.help.endswith(".")  # type: ignore[attr-defined]
+    assert not re.search(r"_(ms|millis|kb|size)\b", name)
+
+
+def test_histograms_are_whole() -> None:
+    for family in parsed(scraped("eth_blockNumber", "slow")).values():
+        if family.type != "histogram":
+            continue
+        series: dict[tuple[tuple[str, str], ...], list[float]] = {}
+        counts = {}
+        for sample in family.samples:
+            labels = tuple(sorted((name, value) for name, value in sample.labels.items() if name != "le"))
+            if sample.name.endswith("_bucket"):
+                series.setdefault(labels, []).append(sample.value)
+            elif sample.name.endswith("_count"):
+                counts[labels] = sample.value
+        for labels, buckets in series.items():
+            assert len(buckets) == len(BOUNDS) + 1
+            assert buckets == sorted(buckets)
+            assert buckets[-1] == counts[labels]
+
+
+def test_calls_are_counted_with_their_times() -> None:
+    found = parsed(scraped("eth_blockNumber", "eth_blockNumber", "slow", "fails", "nothing"))
+    calls = {(s.labels["method"], s.labels["outcome"]): s.value for s in found["foreseal_calls_total"].samples}
+    assert calls == {
+        ("eth_blockNumber", "ok"): 2,
+        ("slow", "ok"): 1,
+        ("fails", "-32000"): 1,
+        ("", "-32601"): 1,
+    }
+    times = found["foreseal_call_seconds"].samples
+    counts = {s.labels["method"]: s.value for s in times if s.name.endswith("_count")}
+    assert counts == {"eth_blockNumber": 2, "slow": 1, "fails": 1, "": 1}
+
+
+def test_metrics_of_several_processes_are_one_text() -> None:
+    sequencer, worker = scraped("eth_blockNumber", process="sequencer"), scraped("slow", process="worker-1")
+    found = parsed(join([sequencer, worker]))
+    assert {family.name for family in FAMILIES} == set(found)
+    ready = {sample.labels["process"]: sample.value for sample in found["foreseal_ready"].samples}
+    assert ready == {"sequencer": 1, "worker-1": 1}
+    calls = {(s.labels["process"], s.labels["method"]) for s in found["foreseal_calls_total"].samples}
+    assert calls == {("sequencer", "eth_blockNumber"), ("worker-1", "slow")}
+    assert join([sequencer]) == sequencer
+
+
+def test_a_timing_puts_each_call_into_its_bucket() -> None:
+    timing = Timing()
+    timing.quick = 3
+    for seconds in (0.0001, 0.0002, 0.3, 10.0, 11.0):
+        timing.add(seconds)
+    counts = dict(zip((*BOUNDS, None), timing.cumulative(), strict=True))
+    assert [counts[bound] for bound in (0.0001, 0.00025, 0.25, 0.5, 10.0, None)] == [4, 5, 5, 6, 7, 8]
+    assert timing.calls == 8
+
+
+def test_slow_calls_are_logged_without_what_they_carried(caplog: pytest.LogCaptureFixture) -> None:
+    counts = Counts(slow=0.5)
+    with caplog.at_level(logging.WARNING):
+        counts.add("eth_call", 0.49, 10, "public")
+        counts.add("eth_sendRawTransactionSync", 3.0, 10, "public")
+        counts.add("eth_call", 0.75, 66, "public")
+    (record,) = caplog.records
+    assert (record.message, vars(record)["method"], vars(record)["seconds"], vars(record)["bytes"]) == (
+        "slow call",
+        "eth_call",
+        0.75,
+        66,
+    )
+    assert counts.slow_calls == 1
