@@ -121,6 +121,9 @@ class FakeNode:
             self._done.append((ticket, outcome()))
         os.eventfd_write(self._event, 1)
 
+    def reports(self) -> list[tuple[str, int, int, bytes]]:
+        return [("worker-1", 2, 5000, b"")]
+
     def figures(self) -> bytes:
         times = {"counts": [*range(1, 17), 20], "seconds": 1.5}
         work = {"steps": 7, "transactions": 70, "gas": 1_470_000, "blocks": 3}

@@ -1,5 +1,5 @@
 """Serves a double of the core on a socket, in a process of its own: `python front_process.py PORT SECONDS_TO_OPEN
-SECONDS_OF_SLOW_CALLS`."""
+SECONDS_OF_SLOW_CALLS [MS_OF_DRAIN_DELAY]`."""
 
 import sys
 import threading
@@ -14,6 +14,7 @@ from foreseal.server.front import serve
 from fake_core import FakeNode
 
 PORT, SECONDS_TO_OPEN, SECONDS_OF_SLOW_CALLS = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
+DRAIN_DELAY = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 
 
 class Told(FakeNode):
@@ -28,7 +29,9 @@ class Told(FakeNode):
     def call(self, method: str, params: bytes, ticket: int) -> bytes | None:
         result = super().call(method, params, ticket)
         if self.hold and result is None:
-            threading.Timer(SECONDS_OF_SLOW_CALLS, self.release).start()
+            timer = threading.Timer(SECONDS_OF_SLOW_CALLS, self.release)
+            timer.daemon = True
+            timer.start()
         return result
 
     def start(self) -> None:
@@ -40,7 +43,7 @@ class Told(FakeNode):
 
 if __name__ == "__main__":
     stop_quietly_from_now()
-    app = App(Settings(Path("unused")), make_node=Told)
+    app = App(Settings(Path("unused"), drain_delay=DRAIN_DELAY), make_node=Told)
     try:
         serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True))
     except AddressError as error:

@@ -14,6 +14,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from live.blocks import wait_for
+
 HERE = Path(__file__).parent
 CALL = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "echo", "params": ["x"]})
 JSON = {"content-type": "application/json"}
@@ -22,8 +24,8 @@ JSON = {"content-type": "application/json"}
 class Server:
     """A server process that says on standard output what happens."""
 
-    def __init__(self, port: int = 0, seconds_to_open: float = 0, slow: float = 0) -> None:
-        arguments = [str(HERE / "front_process.py"), str(port), str(seconds_to_open), str(slow)]
+    def __init__(self, port: int = 0, seconds_to_open: float = 0, slow: float = 0, drain_delay: int = 0) -> None:
+        arguments = [str(HERE / "front_process.py"), str(port), str(seconds_to_open), str(slow), str(drain_delay)]
         self.process = subprocess.Popen(
             [sys.executable, *arguments],
             stdout=subprocess.PIPE,
@@ -142,3 +144,62 @@ def test_a_taken_port_is_one_clear_error(server: Server) -> None:
     _, err = second.process.communicate(timeout=20)
     assert second.process.returncode == 1
     assert err == f"cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+def readyz(port: int) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", "/readyz")
+    response = connection.getresponse()
+    answer = response.status, response.read()
+    connection.close()
+    return answer
+
+
+def test_load_balancers_are_told_before_calls_are_refused() -> None:
+    server = Server(drain_delay=60_000)
+    port = server.listen()
+    assert readyz(port) == (200, b"ok\n")
+    server.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: readyz(port) == (503, b"stopping\n"), 20, "the word of the stop")
+    # Calls are still answered, and each answer ends its connection.
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", "/", CALL, JSON)
+    response = connection.getresponse()
+    assert (response.status, response.getheader("connection")) == (200, "close")
+    response.read()
+    connection.close()
+    code, out, _ = server.stop()
+    assert (code, out.splitlines()[-1]) == (0, "stopped")
+
+
+def test_a_second_signal_waits_for_nobody() -> None:
+    # A call that takes far longer than the test may.
+    server = Server(slow=1_000)
+    port = server.listen()
+    with socket.create_connection(("127.0.0.1", port)) as waiting:
+        slow = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "slow", "params": []})
+        head = f"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(slow)}\r\n\r\n"
+        waiting.sendall(head.encode() + slow)
+        wait_for(lambda: in_flight(port) == 1, 20, "the call in work")
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: refuses(port) or time.monotonic() - began > 5, 20, "the end of the listening")
+        code, out, _ = server.stop()
+    assert (code, "stopped" in out) == (0, True)
+
+
+def in_flight(port: int) -> float:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    (line,) = (line for line in text.splitlines() if line.startswith("foreseal_calls_in_flight "))
+    return float(line.split()[1])
+
+
+def refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return True
+    return False

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,14 @@ from foreseal.server.handler import Handler
 from foreseal.server.keys import FILE as KEYS
 from foreseal.server.keys import KeyFileError, Keys
 from foreseal.server.settings import Settings, SettingsError, from_environment
-from foreseal.server.settings.model import DEDICATED
+from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.tier import Tier, tiers_of
 from foreseal.server.websocket import Receive, Scope, Send
 
 log = logging.getLogger(__name__)
 
-# Seconds that calls under way get to finish when the server stops.
-DRAIN_TIME = 10.0
+# Seconds between two reports of a follower's figures.
+_REPORT = 1.0
 # Seconds between two looks at a node that starts.
 _LOOK = 0.05
 # Seconds between two looks at one that runs.
@@ -94,6 +94,10 @@ class App:
         self._clock = clock
         self._node: Any = None
         self._open = Limits().open
+        self.drain_time = DRAIN_TIME / 1000
+        """Seconds that calls under way get to finish when the server stops; as the settings say, from `startup` on."""
+        self._drain_delay = 0.0
+        self._hurried = asyncio.Event()
         self._dispatcher: Dispatcher | None = None
         self._endpoint: Endpoint | None = None
         self._bodies: Bodies | None = None
@@ -129,7 +133,11 @@ class App:
         self._connections = connections = Connections(
             dispatcher.calls.completions.hub, settings.limits, loop, self.ahead
         )
-        self._endpoint = Endpoint(Handler(node, callers, settings, connections), bodies, connections)
+        self.drain_time, self._drain_delay = settings.drain_time / 1000, settings.drain_delay / 1000
+        handler = Handler(node, callers, settings, connections)
+        self._endpoint = Endpoint(handler, bodies, connections)
+        if "follow" in self._role:
+            self._report(loop, handler)
         self._callers = callers
         callers.watch(loop, connections.review)
         if admin is not None:
@@ -138,6 +146,12 @@ class App:
             except AddressError:
                 await self.shutdown()
                 raise
+
+    def _report(self, loop: asyncio.AbstractEventLoop, handler: Handler) -> None:
+        """Tell the sequencer the figures of this process, now and again while it runs."""
+        if self._node is not None:
+            self._node.report(handler.metrics().encode())
+            loop.call_later(_REPORT, self._report, loop, handler)
 
     def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, Tier], Callers]:
         """What tells callers apart. Raises `NodeError`."""
@@ -215,6 +229,29 @@ class App:
                 raise NodeError("follow", status["reason"])
             await asyncio.sleep(_LOOK_AGAIN)
 
+    async def begin_stop(self) -> None:
+        """Say on `/readyz` that the node stops, and end connections with their next response. Then wait for as long as
+        load balancers are given to notice; calls are answered meanwhile."""
+        if self._endpoint is not None:
+            self._endpoint.stop()
+        await self.patiently(asyncio.sleep(self._drain_delay))
+
+    def hurry(self) -> None:
+        """Wait no longer for calls under way, nor for clients: the node stops as soon as it can in good order."""
+        self._hurried.set()
+
+    async def patiently(self, work: Coroutine[Any, Any, None]) -> None:
+        """Wait for `work`; it is given up where `hurry` says so."""
+        task, hurried = asyncio.ensure_future(work), asyncio.ensure_future(self._hurried.wait())
+        try:
+            await asyncio.wait({task, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hurried.cancel()
+            if not task.done():
+                task.cancel()
+        if not task.cancelled() and task.done():
+            task.result()
+
     async def disconnect(self) -> None:
         """Close all WebSockets with 1001, after the calls under way on them; take no more.
 
@@ -222,7 +259,7 @@ class App:
         """
         connections, self._connections = self._connections, None
         if connections is not None:
-            await connections.stop(DRAIN_TIME)
+            await connections.stop(self.drain_time)
 
     async def leave(self) -> None:
         """As `disconnect`, and from now on each response ends its connection: clients come back on others."""
@@ -234,17 +271,17 @@ class App:
         """Let calls under way finish, then stop the node: it saves its pool and closes its journal."""
         if self._dispatcher is None or self._bodies is None:
             return
-        await self.disconnect()
+        await self.patiently(self.disconnect())
         if self._callers is not None:
             self._callers.stop()
         self._bodies.stop()
         completions = self._dispatcher.calls.completions
         try:
-            await asyncio.wait_for(completions.drained(), DRAIN_TIME)
+            await self.patiently(asyncio.wait_for(completions.drained(), self.drain_time))
         except TimeoutError:
             log.warning("calls were still running when the server stopped", extra={"calls": len(completions)})
         if self._admin is not None:
-            await self._admin.stop()
+            await self.patiently(self._admin.stop())
             self._admin = self.admin_url = None
         completions.detach()
         node, self._node, self._dispatcher, self._endpoint = self._node, None, None, None

@@ -18,6 +18,11 @@ class Endpoint:
         self._bodies = bodies
         self._connections = connections
 
+    def stop(self) -> None:
+        """As `leave`, and `/readyz` says that the node stops."""
+        self._handler.stopping = True
+        self.leave()
+
     def leave(self) -> None:
         """From now on each response ends its connection."""
         self._handler.leaving = True

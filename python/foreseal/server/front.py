@@ -49,7 +49,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], None], tls: Tls | None) -> None:
-    stop = _on(signal.SIGINT, signal.SIGTERM)
+    stop = _on(signal.SIGINT, signal.SIGTERM, again=app.hurry)
     # Before anything is opened; the server that accepts from it closes its descriptor.
     shared = SharedSocket(listen(host, port).detach())
     app.ahead = AHEAD
@@ -62,15 +62,16 @@ async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], N
                     on_listening(listener.url)
                 await _until((stop,), app, [listener.serving])
             finally:
+                await app.begin_stop()
                 # granian would cut the WebSockets.
-                await app.disconnect()
-                await listener.stop()
+                await app.patiently(app.disconnect())
+                await app.patiently(listener.stop(app.drain_time))
     finally:
         await app.shutdown()
 
 
 async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told, tls: Tls | None) -> None:
-    stop, leave = _on(signal.SIGTERM), _on(LEAVE)
+    stop, leave = _on(signal.SIGTERM, again=app.hurry), _on(LEAVE)
     app.ahead = AHEAD
     await app.startup()
     try:
@@ -88,8 +89,10 @@ async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_r
                 shared.leave()
                 await app.leave()
                 await _first(stop.wait(), shared.left(LEAVE_TIME))
-            await app.disconnect()
-            await listener.stop()
+            else:
+                await app.begin_stop()
+            await app.patiently(app.disconnect())
+            await app.patiently(listener.stop(app.drain_time))
     finally:
         await app.shutdown()
 
@@ -104,12 +107,18 @@ async def _hold(app: App, on_open: Told, on_ready: Told) -> None:
         await app.shutdown()
 
 
-def _on(*numbers: int) -> asyncio.Event:
-    """Set by the first of these signals."""
+def _on(*numbers: int, again: Told | None = None) -> asyncio.Event:
+    """Set by the first of these signals; `again` is called for each further one."""
     event = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def heard() -> None:
+        if event.is_set() and again is not None:
+            again()
+        event.set()
+
     for number in numbers:
-        loop.add_signal_handler(number, event.set)
+        loop.add_signal_handler(number, heard)
     return event
 
 

@@ -9,7 +9,7 @@ from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.refused import UNKNOWN
 from foreseal.server.access import CORS, PREFLIGHT, Headers
 from foreseal.server.callers import Anyone, Caller, Callers, Peer, WrongKey
-from foreseal.server.metrics import Watched, render
+from foreseal.server.metrics import Watched, join, render
 from foreseal.server.metrics.read import Streams
 from foreseal.server.settings import Settings
 
@@ -48,6 +48,9 @@ class Node(Core, Protocol):
     def figures(self) -> bytes:
         """Figures of its work, JSON."""
 
+    def reports(self) -> list[tuple[str, int, int, bytes]]:
+        """The connected followers: name, appends behind, ms since they connected, their metrics."""
+
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
 """Status, headers and body of an HTTP response."""
@@ -80,6 +83,8 @@ class Handler:
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no closer look.
         self._digits = min(len(str(tier.limits.body)) for tier in callers.tiers)
+        self.stopping = False
+        """Whether `/readyz` says that the node stops."""
         self.leaving = False
         """Whether each response ends its connection, so that its client comes back on another one."""
         self._process = settings.log.process
@@ -158,6 +163,10 @@ class Handler:
             return self._text(415, "the content type must be application/json")
         return None
 
+    def metrics(self) -> str:
+        """The figures of this process."""
+        return render(Watched(self._node, self._callers.tiers, self._connections), self._process)
+
     def view_header(self) -> tuple[bytes, bytes]:
         """How fresh the view is: take it before the call, so that it never claims a newer one than the answer's."""
         return b"x-foreseal-view", b"%d.%d; age=%d" % self._node.freshness()
@@ -189,8 +198,11 @@ class Handler:
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":
-            watched = Watched(self._node, self._callers.tiers, self._connections)
-            return Response(200, [METRICS, *self._common], render(watched, self._process).encode())
+            reports = [text.decode() for *_, text in self._node.reports()] if self._admin else []
+            text = join([self.metrics(), *reports]) if reports else self.metrics()
+            return Response(200, [METRICS, *self._common], text.encode())
+        if path == "/readyz" and self.stopping:
+            return self._text(503, "stopping")
         good, reason = self._node.health() if path == "/healthz" else self._node.ready()
         return self._text(200, "ok") if good else self._text(503, reason)
 

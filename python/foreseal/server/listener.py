@@ -35,7 +35,7 @@ OPTIONS: dict[str, Any] = {
     "http1_settings": HTTP1Settings(header_read_timeout=IDLE_TIME),
     "websockets": True,
     "backlog": BACKLOG,
-    "log_level": LogLevels.notset,
+    "log_level": LogLevels.error,
     "log_dictconfig": GRANIAN,
 }
 """What every listener tells granian."""
@@ -95,11 +95,11 @@ class Listener:
             await asyncio.sleep(_LOOK)
         return False
 
-    async def stop(self) -> None:
-        """Take no more connections and wait for the end, shortly. Raises what ended the server."""
+    async def stop(self, seconds: float = STOP_TIME) -> None:
+        """Take no more connections and wait for the end, at most so long. Raises what ended the server."""
         if self.serving is None:
             return
         if not self.serving.done():
             self._server.stop()  # type: ignore[no-untyped-call]
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.serving, STOP_TIME)
+            await asyncio.wait_for(self.serving, seconds)

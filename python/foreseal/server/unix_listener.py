@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.server.address import UNIX, AddressError
-from foreseal.server.listener import OPTIONS, BoundServer, Listener
+from foreseal.server.listener import OPTIONS, STOP_TIME, BoundServer, Listener
 from foreseal.server.listening import BACKLOG
 
 _MODE = 0o600
@@ -65,9 +65,9 @@ class UnixListener(Listener):
         await asyncio.sleep(0)
         return not self.serving.done() and not (stop is not None and stop.is_set())
 
-    async def stop(self) -> None:
+    async def stop(self, seconds: float = STOP_TIME) -> None:
         """As `Listener.stop`; from the beginning on nobody finds the socket any more."""
         with contextlib.suppress(OSError):
             if self._path.lstat().st_ino == self._file:
                 self._path.unlink()
-        await super().stop()
+        await super().stop(seconds)

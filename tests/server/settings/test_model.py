@@ -57,6 +57,8 @@ ENVIRONMENT = {
     "FORESEAL_STORE_RECENT": "16",
     "FORESEAL_STORE_BACKLOG": "900",
     "FORESEAL_STORE_RETENTION": "0",
+    "FORESEAL_DRAIN_TIME": "20s",
+    "FORESEAL_DRAIN_DELAY": "4s",
     "FORESEAL_LOG": "warn,foreseal_node=debug",
     "FORESEAL_LOG_FORMAT": "json",
     "FORESEAL_LOG_SLOW": "3s",
@@ -132,6 +134,7 @@ def test_every_variable_is_read() -> None:
         "log": {"levels": "warn,foreseal_node=debug", "form": "json", "process": "one", "server": True},
     }
     assert settings.log.slow == 3000
+    assert (settings.drain_time, settings.drain_delay) == (20_000, 4_000)
 
 
 def test_the_development_chain_reaches_the_core_in_wei() -> None:

@@ -37,6 +37,9 @@ class Node(Protocol):
     def figures(self) -> bytes:
         """Figures of its work, JSON."""
 
+    def reports(self) -> list[tuple[str, int, int, bytes]]:
+        """The connected followers: name, appends behind, ms since they connected, their metrics."""
+
 
 class Streams(Protocol):
     """What is read off the WebSocket connections."""
@@ -99,6 +102,11 @@ class Readings:
         """As `Node.figures`."""
         figures: dict[str, Any] = orjson.loads(self.node.figures())
         return figures
+
+    @cached_property
+    def followers(self) -> list[tuple[str, int, int]]:
+        """The connected followers: name, appends behind, ms since they connected."""
+        return [(name, lag, connected) for name, lag, connected, _ in self.node.reports()]
 
     @cached_property
     def process(self) -> Process:

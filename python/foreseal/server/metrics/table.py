@@ -181,6 +181,24 @@ _CALLS = (
     _one("calls_in_flight", "gauge", "Calls on core threads.", lambda r: len(r.completions)),
 )
 
+_FOLLOWERS = (
+    _one("followers", "gauge", "Followers of this process that are connected.", lambda r: len(r.followers)),
+    _many(
+        "follower_lag",
+        "gauge",
+        "Appends to the journal that a connected follower is behind.",
+        "follower",
+        lambda r: {name: lag for name, lag, _ in r.followers},
+    ),
+    _many(
+        "follower_connected_seconds",
+        "gauge",
+        "Time since it connected.",
+        "follower",
+        lambda r: {name: connected / 1000 for name, _, connected in r.followers},
+    ),
+)
+
 _STREAMS = (
     _one("connections", "gauge", "Open WebSocket connections.", lambda r: len(r.streams)),
     _one("connections_refused_total", "counter", "Handshakes refused for want of room.", lambda r: r.streams.refused),
@@ -226,5 +244,5 @@ _PROCESS = (
     ),
 )
 
-FAMILIES = (*_CHAIN, *_STEP, *_POOL, *_JOURNAL, *_STORE, *_CALLS, *_STREAMS, *_PROCESS)
+FAMILIES = (*_CHAIN, *_STEP, *_POOL, *_JOURNAL, *_STORE, *_CALLS, *_FOLLOWERS, *_STREAMS, *_PROCESS)
 """All metrics, in the order of the text."""

@@ -19,6 +19,7 @@ PUBLIC, DEDICATED = "public", "dedicated"
 """The tiers of callers."""
 
 LEAST_STEP = 10
+DRAIN_TIME = 10_000
 WEI = 10**18
 _TLS = ("tls_cert", "tls_key", "tls_client_ca")
 
@@ -127,6 +128,10 @@ class Settings:
     """Whether blocks are produced; otherwise the node only serves."""
     sequencer_key: Path | None = None
     """File with the key that signs steps; None takes the one in `datadir`, and makes it if there is none."""
+    drain_time: int = DRAIN_TIME
+    """Milliseconds that calls under way get to finish when the node stops."""
+    drain_delay: int = 0
+    """Milliseconds that a node that stops goes on taking calls while `/readyz` says so."""
     public: bool = False
     """Whether callers without an API key are public ones: see `Access`."""
     browsers: bool = False

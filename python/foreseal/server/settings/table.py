@@ -204,6 +204,21 @@ _SERVER = (
         "Certificates in PEM of who signs those of clients; others are refused.",
         unset="clients need no certificate",
     ),
+    Setting(
+        key="server.drain_time",
+        name="drain_time",
+        kind=Duration(),
+        help="Longest time that calls under way get to finish when the node stops.",
+        more="A second signal ends the wait.",
+        place="drain_time",
+    ),
+    Setting(
+        key="server.drain_delay",
+        name="drain_delay",
+        kind=Duration(0),
+        help="Time that a node that stops still takes calls while /readyz says 503, for load balancers to turn away.",
+        place="drain_delay",
+    ),
 )
 
 _ACCESS = (
