@@ -25,9 +25,10 @@ use crate::{
     status::{FollowingStatus, Status},
 };
 
-/// Waits between attempts to connect.
+/// Waits between attempts to connect: a sequencer that is started again is not to be missed for long, and an attempt
+/// costs next to nothing.
 const FIRST_WAIT: Duration = Duration::from_millis(20);
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_millis(160);
 
 /// A follower: its thread, its connection, and what it knows of the sequencer.
 pub(crate) struct Following {
@@ -126,7 +127,7 @@ impl Following {
     }
 
     fn run(&self) {
-        let (mut held, mut wait) = (Held::default(), FIRST_WAIT);
+        let (mut held, mut wait, mut told) = (Held::default(), FIRST_WAIT, None);
         while !self.shared.stopping() {
             let ended = self.connect(&mut held);
             self.hang_up();
@@ -140,7 +141,11 @@ impl Following {
                     return;
                 }
                 Ended::Lost { reason, was_live } => {
-                    tracing::warn!(reason, "the sequencer is not followed for now");
+                    // One line for many attempts that fail alike.
+                    if was_live || told.as_ref() != Some(&reason) {
+                        tracing::warn!(reason, "the sequencer is not followed for now");
+                        told = Some(reason.clone());
+                    }
                     self.shared.set_phase(Phase::Disconnected(reason));
                     wait = if was_live { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
                 }
