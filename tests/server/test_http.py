@@ -99,6 +99,13 @@ def test_a_body_in_chunks_is_put_together() -> None:
     assert one(app(), {"chunks": chunks, "headers": {"content-length": str(len(ONE))}}).json["result"] == "0x0"
 
 
+@pytest.mark.parametrize("length", ["5!", "-1", "+50", "5_0", "x"])
+def test_a_length_that_is_none_is_passed_over(length: str) -> None:
+    """A server in front should have refused it; the body then ends where that server says."""
+    chunks = [ONE[:10], ONE[10:]]
+    assert one(app(), {"chunks": chunks, "headers": {"content-length": length}}).json["result"] == "0x0"
+
+
 def test_reading_stops_at_the_declared_length() -> None:
     # The client double never answers a read beyond its chunks' end; the third chunk is what must not be asked for.
     request = {"chunks": [ONE[:10], ONE[10:], b"beyond"], "headers": {"content-length": str(len(ONE))}}

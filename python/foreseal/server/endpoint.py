@@ -74,7 +74,8 @@ class Endpoint:
 
 async def _read_on(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | None:
     """The whole body that began with `body`; None as soon as it is larger than `largest`."""
-    length = int(declared) if declared is not None else None
+    # Not every server in front refuses a length that is none; then the body ends where the server says.
+    length = int(declared) if declared is not None and declared.isdigit() else None
     parts, size = [body], len(body)
     while size <= largest:
         message = await receive()
