@@ -13,7 +13,7 @@ use foreseal_types::mutant;
 
 use crate::{
     Access, Development, Error, Key, Method, RpcError, Wait,
-    filters::Filters,
+    filters::{FilterKeeper, Filters},
     params::Params,
     table::{self, Run},
 };
@@ -141,6 +141,17 @@ impl Api {
     #[must_use]
     pub fn with_keys(self, keys: Vec<Key>) -> Self {
         Self { development: Arc::new(Development::new(keys)), ..self }
+    }
+
+    /// With the filters of clients kept by the process that the node follows.
+    #[must_use]
+    pub fn with_filters_at(self, keeper: Arc<dyn FilterKeeper>) -> Self {
+        Self { filters: Arc::new(Filters::There(keeper)), ..self }
+    }
+
+    /// Answers what a process that follows this one asks of the filters; `None` to what is no such question.
+    pub fn answer_about_filters(&self, question: &[u8]) -> Option<Vec<u8>> {
+        self.filters.answer(question, self.node.pool(), self.node.now().monotonic)
     }
 
     /// The same methods, and those for administrators: for the admin listener.

@@ -37,6 +37,8 @@ pub enum Error {
     LogLimit(LogLimit),
     Limit(Limit),
     FilterNotFound,
+    /// The process that keeps the filters cannot be reached.
+    FiltersAway,
     /// The method belongs to a connection that stays.
     NeedsConnection(&'static str),
     Feed(FeedError),
@@ -223,6 +225,9 @@ impl From<Error> for RpcError {
             }
             Error::Feed(FeedError::CursorGone { oldest }) => Self::cursor_gone(&oldest),
             Error::FilterNotFound => Self::new(SERVER, "filter not found"),
+            Error::FiltersAway => {
+                Self::new(UNAVAILABLE, "the sequencer is not reachable: filters wait until it is back")
+            }
             Error::TooManyFilters { max } => Self::limit("another filter would be", "filters", max),
             Error::ArrivalsMissed { missed, max } => Self::limit(
                 &format!("{missed} pending transactions were missed: the pool remembers no"),

@@ -39,6 +39,7 @@ pub use api::{Api, Context, Limits, Reply};
 pub use development::{Development, DevelopmentError, Key};
 pub use discover::openrpc;
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, RpcError};
+pub use filters::FilterKeeper;
 pub use params::{Params, ParamsError};
 pub use preconfirmation::{
     Contradiction, Evidence, Misfit, MisfitError, PreconfirmationReceipt, UnsignedError,

@@ -2,33 +2,16 @@
 
 use alloy_primitives::B256;
 use foreseal_node::View;
-use foreseal_pool::Pool;
 use foreseal_state::BlockHashes;
 use foreseal_types::{LogFilter, LogPosition};
 
+use super::watch::Seen;
 use crate::{
     Context, Error,
     json::{write_data, write_list},
     logs::{Answer, Cursor, Upto, read_on, seen_at},
     params::{BlockSelection, Filter},
 };
-
-/// The last sealed block that a filter gave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    number: u64,
-    hash: B256,
-    /// Number of the finalized block then.
-    finalized: u64,
-}
-
-impl Seen {
-    /// Everything up to now.
-    pub fn now(view: &View) -> Self {
-        let latest = view.latest();
-        Self { number: latest.number(), hash: latest.block.hash, finalized: view.finalized() }
-    }
-}
 
 /// Where a filter for logs begins that is made now: behind all that there is.
 pub fn logs_from_now(view: &View, filter: &Filter, from: u64) -> Result<Cursor, Error> {
@@ -97,22 +80,7 @@ fn common(view: &View, seen: Seen) -> Result<u64, Error> {
     Ok(number)
 }
 
-/// Hashes of the transactions that entered the pool since the last call.
-pub fn transactions(context: &Context<'_>, next: &mut u64) -> Result<Vec<u8>, Error> {
-    let pool: &Pool = context.node.pool();
-    let most = usize::try_from(context.limits.logs.max(1)).unwrap_or(usize::MAX);
-    let arrived = pool.arrivals(*next, most);
-    if arrived.missed > 0 {
-        // Said once; then it goes on with the oldest that is remembered.
-        *next = next.saturating_add(arrived.missed);
-        let max = pool.config().max_arrivals as u64;
-        return Err(Error::ArrivalsMissed { missed: arrived.missed, max });
-    }
-    *next = arrived.next;
-    Ok(list(&arrived.found))
-}
-
-fn list(hashes: &[B256]) -> Vec<u8> {
+pub fn list(hashes: &[B256]) -> Vec<u8> {
     let mut out = Vec::with_capacity(70 * hashes.len() + 2);
     write_list(&mut out, hashes, |out, hash| write_data(out, hash.as_slice()));
     out

@@ -3,8 +3,13 @@
 //! A call about changes answers from the newest view, also inside a batch: what it has given it does not give again, so an
 //! older view has nothing for it.
 
+mod asked;
 mod changes;
+mod kept;
 mod registry;
+mod watch;
+
+use std::sync::Arc;
 
 use crate::{
     Argument, Context, Error, Kind, Method,
@@ -13,10 +18,10 @@ use crate::{
     params::{BlockSelection, Filter, Params},
 };
 
-use changes::Seen;
-use registry::Watch;
+use asked::{Question, Said};
+use watch::{Place, Seen, Watch};
 
-pub use registry::Filters;
+pub use kept::{FilterKeeper, Filters};
 
 const ID: &[Argument] = &[Argument::required("filterId", Kind::Quantity)];
 
@@ -37,7 +42,7 @@ fn new_filter(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>,
         BlockSelection::Hash(_) => 0,
     };
     let cursor = changes::logs_from_now(&view, &filter, from)?;
-    add(context, Watch::Logs { filter, cursor })
+    add(context, Watch::Logs { filter: Arc::new(filter), cursor })
 }
 
 fn new_block_filter(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
@@ -45,37 +50,72 @@ fn new_block_filter(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>
 }
 
 fn new_transaction_filter(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    add(context, Watch::Transactions(context.node.pool().next_arrival()))
+    add(context, Watch::Transactions(0))
 }
 
 fn add(context: &Context<'_>, watch: Watch) -> Result<Vec<u8>, Error> {
-    let id = context.filters.add(watch, context.node.now().monotonic, context.limits.filters)?;
+    let max = context.limits.filters;
+    let Said::Added { id } = context.filters.ask(context, Question::Add { watch, max })? else {
+        return Err(Error::FiltersAway);
+    };
     let mut out = Vec::new();
     write_quantity(&mut out, id);
     Ok(out)
 }
 
+/// The filter as it is, and its version.
+fn look(context: &Context<'_>, id: u64) -> Result<(u64, Watch), Error> {
+    found(context.filters.ask(context, Question::Look { id })?)
+}
+
+fn found(said: Said) -> Result<(u64, Watch), Error> {
+    if let Said::Found { version, watch } = said { Ok((version, watch)) } else { Err(Error::FiltersAway) }
+}
+
+/// Of calls at once, here or in other processes, one moves the filter on and answers; the others begin again from there.
 fn get_changes(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let watch = context.filters.get(params.required()?, context.node.now().monotonic)?;
-    // Two calls at once would give the same twice.
-    let mut watch = watch.lock();
-    match &mut *watch {
-        Watch::Logs { filter, cursor } => changes::logs(context, filter, cursor),
-        Watch::Blocks(seen) => changes::blocks(context, seen),
-        Watch::Transactions(next) => changes::transactions(context, next),
+    let id = params.required()?;
+    let (mut version, mut watch) = look(context, id)?;
+    loop {
+        let (answer, place) = match &watch {
+            Watch::Transactions(_) => return take(context, id),
+            Watch::Logs { filter, cursor } => {
+                let mut new = cursor.clone();
+                let answer = changes::logs(context, filter, &mut new);
+                (answer, (new != *cursor).then_some(Place::Logs(new)))
+            }
+            Watch::Blocks(seen) => {
+                let mut new = *seen;
+                let answer = changes::blocks(context, &mut new);
+                (answer, (new != *seen).then_some(Place::Blocks(new)))
+            }
+        };
+        let Some(place) = place else { return answer };
+        match context.filters.ask(context, Question::Move { id, version, place })? {
+            Said::Moved => return answer,
+            moved => (version, watch) = found(moved)?,
+        }
+    }
+}
+
+fn take(context: &Context<'_>, id: u64) -> Result<Vec<u8>, Error> {
+    let most = context.limits.logs.max(1);
+    match context.filters.ask(context, Question::Take { id, most })? {
+        Said::Taken(hashes) => Ok(changes::list(&hashes)),
+        _ => Err(Error::FiltersAway),
     }
 }
 
 fn get_logs(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let watch = context.filters.get(params.required()?, context.node.now().monotonic)?;
-    let filter = match &*watch.lock() {
-        Watch::Logs { filter, .. } => filter.clone(),
-        Watch::Blocks(_) | Watch::Transactions(_) => return Err(Error::FilterNotFound),
-    };
-    answer_filter(context, filter)
+    match look(context, params.required()?)? {
+        (_, Watch::Logs { filter, .. }) => answer_filter(context, Filter::clone(&filter)),
+        (_, Watch::Blocks(_) | Watch::Transactions(_)) => Err(Error::FilterNotFound),
+    }
 }
 
 fn uninstall(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    let removed = context.filters.remove(params.required()?, context.node.now().monotonic);
-    Ok(removed.to_string().into_bytes())
+    match context.filters.ask(context, Question::Remove { id: params.required()? })? {
+        Said::Removed(removed) => Ok(removed.to_string().into_bytes()),
+        _ => Err(Error::FiltersAway),
+    }
 }

@@ -20,6 +20,7 @@ mod preconfirmation;
 mod proofs;
 mod samples;
 mod send_sync;
+mod shared_filters;
 mod signing;
 mod state;
 mod stored;

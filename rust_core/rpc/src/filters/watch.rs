@@ -1,0 +1,167 @@
+//! What a filter gives, how far it was given, and both as bytes for another process.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, Bytes};
+use alloy_rlp::{Error, Result, RlpDecodable, RlpEncodable};
+use foreseal_node::View;
+
+use crate::{
+    logs::Cursor,
+    params::{BlockSelection, Filter, Tag},
+};
+
+/// What a filter gives, and how far it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watch {
+    Logs {
+        filter: Arc<Filter>,
+        cursor: Cursor,
+    },
+    Blocks(Seen),
+    /// Number of the next arrival in the pool of who keeps the filter.
+    Transactions(u64),
+}
+
+/// How far a filter was given by who keeps the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Logs(Cursor),
+    Blocks(Seen),
+}
+
+/// The last sealed block that a filter gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
+pub struct Seen {
+    pub number: u64,
+    pub hash: B256,
+    /// Number of the finalized block then.
+    pub finalized: u64,
+}
+
+impl Seen {
+    /// Everything up to now.
+    pub fn now(view: &View) -> Self {
+        let latest = view.latest();
+        Self { number: latest.number(), hash: latest.block.hash, finalized: view.finalized() }
+    }
+}
+
+#[derive(Default, RlpEncodable, RlpDecodable)]
+pub struct WatchWire {
+    /// Of a filter for logs.
+    filter: Vec<FilterWire>,
+    place: PlaceWire,
+    next: u64,
+}
+
+/// The one or the other; neither for a filter of transactions.
+#[derive(Default, RlpEncodable, RlpDecodable)]
+pub struct PlaceWire {
+    cursor: Bytes,
+    seen: Vec<Seen>,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct FilterWire {
+    /// One hash, or two tags.
+    hash: Vec<B256>,
+    tags: Vec<TagWire>,
+    addresses: Vec<Address>,
+    topics: Vec<Vec<B256>>,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct TagWire {
+    kind: u8,
+    number: u64,
+}
+
+impl Watch {
+    pub fn wire(&self) -> WatchWire {
+        match self {
+            Self::Logs { filter, cursor } => WatchWire {
+                filter: vec![FilterWire::of(filter)],
+                place: Place::Logs(cursor.clone()).wire(),
+                next: 0,
+            },
+            Self::Blocks(seen) => WatchWire { place: Place::Blocks(*seen).wire(), ..WatchWire::default() },
+            Self::Transactions(next) => WatchWire { next: *next, ..WatchWire::default() },
+        }
+    }
+
+    pub fn of(WatchWire { filter, place, next }: WatchWire) -> Result<Self> {
+        match (filter.into_iter().next(), place.seen.first()) {
+            (Some(filter), _) => Ok(Self::Logs { filter: Arc::new(filter.read()?), cursor: place.cursor()? }),
+            (None, Some(seen)) => Ok(Self::Blocks(*seen)),
+            (None, None) => Ok(Self::Transactions(next)),
+        }
+    }
+}
+
+impl Place {
+    pub fn wire(&self) -> PlaceWire {
+        match self {
+            Self::Logs(cursor) => PlaceWire { cursor: cursor.encode().into(), ..PlaceWire::default() },
+            Self::Blocks(seen) => PlaceWire { seen: vec![*seen], ..PlaceWire::default() },
+        }
+    }
+
+    pub fn of(place: &PlaceWire) -> Result<Self> {
+        match place.seen.first() {
+            Some(seen) => Ok(Self::Blocks(*seen)),
+            None => place.cursor().map(Self::Logs),
+        }
+    }
+}
+
+impl PlaceWire {
+    fn cursor(&self) -> Result<Cursor> {
+        Cursor::decode(&self.cursor).ok_or(Error::Custom("the cursor of a filter does not decode"))
+    }
+}
+
+impl FilterWire {
+    fn of(filter: &Filter) -> Self {
+        let (hash, tags) = match filter.blocks {
+            BlockSelection::Hash(hash) => (vec![hash], Vec::new()),
+            BlockSelection::Range { from, to } => (Vec::new(), vec![TagWire::of(from), TagWire::of(to)]),
+        };
+        Self { hash, tags, addresses: filter.addresses.clone(), topics: filter.topics.clone() }
+    }
+
+    fn read(self) -> Result<Filter> {
+        let blocks = match (self.hash.as_slice(), self.tags.as_slice()) {
+            ([hash], []) => BlockSelection::Hash(*hash),
+            ([], [from, to]) => BlockSelection::Range { from: from.read()?, to: to.read()? },
+            _ => return Err(Error::Custom("a filter has one hash or two tags")),
+        };
+        Ok(Filter { blocks, addresses: self.addresses, topics: self.topics })
+    }
+}
+
+impl TagWire {
+    fn of(tag: Tag) -> Self {
+        let (kind, number) = match tag {
+            Tag::Number(number) => (0, number),
+            Tag::Latest => (1, 0),
+            Tag::Pending => (2, 0),
+            Tag::Safe => (3, 0),
+            Tag::Finalized => (4, 0),
+            Tag::Earliest => (5, 0),
+        };
+        Self { kind, number }
+    }
+
+    fn read(&self) -> Result<Tag> {
+        Ok(match self.kind {
+            0 => Tag::Number(self.number),
+            1 => Tag::Latest,
+            2 => Tag::Pending,
+            3 => Tag::Safe,
+            4 => Tag::Finalized,
+            5 => Tag::Earliest,
+            _ => return Err(Error::Custom("unknown kind of block tag")),
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Filters that several processes have together.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use alloy_primitives::B256;
+use foreseal_testkit::{Fees, Kinds, Workload};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{Bench, log_pages::developing};
+use crate::{Api, FilterKeeper, Limits, RpcError};
+
+/// What happens once, before the next question that moves a filter on.
+type Before = Box<dyn FnOnce() + Send>;
+
+/// Asks the process that has the filters.
+struct Keeper {
+    there: Api,
+    away: AtomicBool,
+    before_move: Mutex<Option<Before>>,
+}
+
+impl FilterKeeper for Keeper {
+    fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>> {
+        // The third byte is the question's kind.
+        let moves = question.get(1) == Some(&2) || question.get(2) == Some(&2);
+        if moves && let Some(before) = self.before_move.lock().take() {
+            before();
+        }
+        if self.away.load(Ordering::Acquire) {
+            return None;
+        }
+        self.there.answer_about_filters(&question)
+    }
+}
+
+/// Another process that answers for the same chain.
+fn worker(bench: &Bench) -> (Arc<Api>, Arc<Keeper>) {
+    let limits = Limits::default();
+    let keeper = Arc::new(Keeper {
+        there: bench.api.with_limits(limits),
+        away: AtomicBool::new(false),
+        before_move: Mutex::default(),
+    });
+    let api = Api::new(bench.api.node().clone(), limits, B256::ZERO).with_filters_at(keeper.clone());
+    (Arc::new(api), keeper)
+}
+
+fn try_ask(api: &Api, method: &str, params: &Value) -> Result<Value, RpcError> {
+    let view = api.node().view();
+    let answer = api.call(view.as_ref(), method, params.to_string().as_bytes())?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+fn ask(api: &Api, method: &str, params: &Value) -> Value {
+    try_ask(api, method, params).unwrap()
+}
+
+fn changes(api: &Api, id: &Value) -> Vec<Value> {
+    ask(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
+}
+
+fn filled() -> (Bench, Workload) {
+    let bench = developing(4, Limits::default());
+    let workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    (bench, workload)
+}
+
+fn fill(bench: &mut Bench, workload: &mut Workload) {
+    for _ in 0..20 {
+        bench.submit(&workload.next_transaction());
+    }
+    bench.seal();
+}
+
+#[test]
+fn a_filter_is_made_at_one_process_and_read_at_others() {
+    let (mut bench, mut workload) = filled();
+    let ((one, _), (two, _)) = (worker(&bench), worker(&bench));
+    let logs = ask(&one, "eth_newFilter", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
+    let blocks = ask(&two, "eth_newBlockFilter", &json!([]));
+    let arrivals = ask(&one, "eth_newPendingTransactionFilter", &json!([]));
+    let (mut found_logs, mut found_blocks, mut found_arrivals, mut sent) = (vec![], vec![], vec![], vec![]);
+    for round in 0..6 {
+        for _ in 0..8 {
+            sent.push(json!(bench.submit(&workload.next_transaction())));
+        }
+        if round % 3 == 2 {
+            bench.seal();
+        } else {
+            bench.tick();
+        }
+        let api = [&one, &two, &one, &two][round % 4];
+        found_logs.extend(changes(api, &logs));
+        found_blocks.extend(changes(api, &blocks));
+        found_arrivals.extend(changes(api, &arrivals));
+    }
+    let all = ask(&two, "eth_getLogs", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
+    assert!(!found_logs.is_empty());
+    // Of a block that was sealed meanwhile the hash is another one now.
+    let place = |log: &Value| json!([log["blockNumber"], log["logIndex"], log["removed"]]);
+    let places = |logs: &[Value]| logs.iter().map(place).collect::<Vec<_>>();
+    assert_eq!(places(&found_logs), places(all.as_array().unwrap()));
+    assert_eq!(ask(&two, "eth_getFilterLogs", &json!([logs])), all);
+    assert_eq!(found_blocks.len() as u64, bench.view().latest().number());
+    assert_eq!(found_arrivals, sent);
+    assert_eq!(ask(&two, "eth_uninstallFilter", &json!([logs])), json!(true));
+    assert_eq!(ask(&one, "eth_uninstallFilter", &json!([logs])), json!(false));
+    let error = try_ask(&one, "eth_getFilterChanges", &json!([logs])).unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (-32000, "filter not found"));
+}
+
+/// One looks, the other one reads and moves the filter on, the first one comes too late.
+#[test]
+fn what_another_process_gave_meanwhile_is_not_given_again() {
+    let (mut bench, mut workload) = filled();
+    let ((one, keeper), (two, _)) = (worker(&bench), worker(&bench));
+    let id = ask(&one, "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
+    fill(&mut bench, &mut workload);
+    let all = ask(&one, "eth_getLogs", &json!([{"fromBlock":"0x0"}])).as_array().unwrap().clone();
+    let given = Arc::new(Mutex::new(Vec::new()));
+    let (there, wanted) = (given.clone(), id.clone());
+    *keeper.before_move.lock() = Some(Box::new(move || *there.lock() = changes(&two, &wanted)));
+    let late = changes(&one, &id);
+    assert_eq!((given.lock().clone(), late), (all, vec![]));
+    assert!(keeper.before_move.lock().is_none());
+}
+
+#[test]
+fn many_who_ask_at_once_get_every_log_once() {
+    let (mut bench, mut workload) = filled();
+    let workers = [worker(&bench).0, worker(&bench).0];
+    let id = ask(&workers[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
+    let arrivals = ask(&workers[1], "eth_newPendingTransactionFilter", &json!([]));
+    let over = AtomicBool::new(false);
+    let read = |api: &Api| {
+        let mut found = (Vec::new(), Vec::new());
+        loop {
+            let last = over.load(Ordering::Acquire);
+            found.0.extend(changes(api, &id));
+            found.1.extend(changes(api, &arrivals));
+            if last {
+                return found;
+            }
+        }
+    };
+    let before = bench.api.node().pool().next_arrival();
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let readers = [0, 0, 1, 1].map(|which: usize| {
+            let (api, read) = (&workers[which], &read);
+            scope.spawn(move || read(api))
+        });
+        for _ in 0..8 {
+            fill(&mut bench, &mut workload);
+        }
+        over.store(true, Ordering::Release);
+        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+    });
+    let mut times = BTreeMap::<String, u32>::new();
+    for log in found.iter().flat_map(|(logs, _)| logs) {
+        assert_eq!(log["removed"], json!(false));
+        *times.entry(format!("{}/{}", log["blockHash"], log["logIndex"])).or_default() += 1;
+    }
+    let all = ask(&workers[0], "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
+    let all = all.as_array().unwrap().iter().map(|log| format!("{}/{}", log["blockHash"], log["logIndex"]));
+    assert_eq!(times, all.map(|log| (log, 1)).collect());
+    let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
+    arrived.sort_unstable();
+    let pool = bench.api.node().pool();
+    let mut entered: Vec<_> =
+        pool.arrivals(before, usize::MAX).found.iter().map(|hash| json!(hash).to_string()).collect();
+    entered.sort_unstable();
+    assert_eq!(arrived, entered);
+}
+
+#[test]
+fn while_the_sequencer_is_away_filters_wait_and_nothing_is_lost() {
+    let mut bench = Bench::new(1);
+    let (api, keeper) = worker(&bench);
+    let id = ask(&api, "eth_newPendingTransactionFilter", &json!([]));
+    let hash = bench.submit(&bench.wallets[0].transfer(0, bench.wallets[0].address, 1, Fees::default()));
+    keeper.away.store(true, Ordering::Release);
+    for method in ["eth_getFilterChanges", "eth_getFilterLogs", "eth_uninstallFilter"] {
+        let error = try_ask(&api, method, &json!([id])).unwrap_err();
+        assert_eq!((error.code, error.message.contains("not reachable")), (-32002, true));
+    }
+    assert_eq!(try_ask(&api, "eth_newBlockFilter", &json!([])).unwrap_err().code, -32002);
+    bench.tick();
+    keeper.away.store(false, Ordering::Release);
+    assert_eq!(changes(&api, &id), [json!(hash)]);
+    assert!(api.answer_about_filters(&[0xc0]).is_none(), "the filters are elsewhere");
+    assert!(bench.api.answer_about_filters(&[0xc0]).is_none(), "that is no question");
+}
