@@ -14,6 +14,7 @@ mod connection;
 mod following;
 mod leader;
 mod outbox;
+mod questions;
 mod replica;
 
 pub(crate) use following::Following;

@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::{
     Changes, Clock, Feed, Figures, Point, StoreStatus, View, Watcher,
     feed_server::FrameLog,
+    questions::Desk,
     store_link::{Beside, StoreGauge},
 };
 
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     gauge: OnceLock<StoreGauge>,
     watcher: OnceLock<Arc<dyn Watcher>>,
     pub(crate) figures: Arc<Figures>,
+    /// Where followers ask.
+    pub(crate) desk: Desk,
     phase: Mutex<(Phase, PoolStart)>,
     /// Of the newest view, of the end of production, and of whatever else those who wait for a view should look up for.
     pub(crate) changes: Changes,
@@ -82,6 +85,7 @@ impl Shared {
             gauge: OnceLock::new(),
             watcher: OnceLock::new(),
             figures: Arc::default(),
+            desk: Desk::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
             stopping: AtomicBool::new(false),

@@ -23,11 +23,16 @@ use crate::workers::Workers;
 /// A follower's name, lag, ms since it connected, and metrics.
 type Report<'py> = (String, u64, u64, Bound<'py, PyBytes>);
 
+/// Calls of a follower that may wait for the sequencer at once.
+const APART: usize = 2;
+
 /// What answers calls, shared by the node, the doors for tiers and administrators, and the views taken from them.
 struct Core {
     /// The methods for everyone, within the limits of the settings.
     api: Arc<Api>,
     workers: Workers,
+    /// Threads of a follower for calls that wait for the sequencer.
+    apart: Option<Workers>,
     waits: Waits,
     streams: Streams,
     completions: Arc<Completions>,
@@ -44,24 +49,24 @@ impl Core {
         ticket: u64,
     ) -> Result<Option<Vec<u8>>, RpcError> {
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
-        match row.cost {
-            Cost::Inline => api.run(view, row, params).map(Some),
-            Cost::Threaded => {
-                // Not the core itself: the last reference to it must not end on one of its own threads.
-                let (api, waits) = (api.clone(), self.waits.adder());
-                let (view, params) = (view.cloned(), params.to_vec());
-                let work = move || match api.begin(view.as_ref(), row, &params) {
-                    Ok(Reply::Ready(answer)) => Some(Ok(answer)),
-                    Ok(Reply::Later(wait)) => {
-                        waits.add(ticket, row, wait);
-                        None
-                    }
-                    Err(error) => Some(Err(error)),
-                };
-                self.workers.submit(ticket, Box::new(work))?;
-                Ok(None)
+        let workers = match row.cost {
+            Cost::Inline => return api.run(view, row, params).map(Some),
+            Cost::Threaded => &self.workers,
+            Cost::Apart => self.apart.as_ref().unwrap_or(&self.workers),
+        };
+        // Not the core itself: the last reference to it must not end on one of its own threads.
+        let (api, waits) = (api.clone(), self.waits.adder());
+        let (view, params) = (view.cloned(), params.to_vec());
+        let work = move || match api.begin(view.as_ref(), row, &params) {
+            Ok(Reply::Ready(answer)) => Some(Ok(answer)),
+            Ok(Reply::Later(wait)) => {
+                waits.add(ticket, row, wait);
+                None
             }
-        }
+            Err(error) => Some(Err(error)),
+        };
+        workers.submit(ticket, Box::new(work))?;
+        Ok(None)
     }
 }
 
@@ -221,6 +226,9 @@ impl PyNode {
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             self.core.workers.stop();
+            if let Some(apart) = &self.core.apart {
+                apart.stop();
+            }
             self.core.waits.stop();
             self.core.streams.stop();
             self.core.api.node().stop();
@@ -263,11 +271,12 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let node = Arc::new(Node::open(settings.node()?, surroundings)?);
     let completions = Arc::new(Completions::new()?);
     let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
+    let apart = node.is_follower().then(|| Workers::start(APART, settings.queue, completions.clone()));
     let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));
     let streams = Streams::start(subscriptions, completions.clone())?;
     let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
     let waits = Waits::start(api.clone(), completions.clone())?;
-    Ok(Core { api, workers, waits, streams, completions })
+    Ok(Core { api, workers, apart: apart.transpose()?, waits, streams, completions })
 }
 
 fn random() -> B256 {

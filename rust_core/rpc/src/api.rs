@@ -8,7 +8,7 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_evm::{CallLimits, Deadline};
-use foreseal_node::{Node, View};
+use foreseal_node::{Answering as _, Node, View};
 use foreseal_types::mutant;
 
 use crate::{
@@ -133,7 +133,7 @@ pub struct Api {
 impl Api {
     /// Answers for `node` within `limits`. `secret` makes the ids of filters hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
-        let filters = Arc::new(Filters::new(secret));
+        let filters = Filters::of(&node, secret);
         Self { node, limits, filters, development: Arc::default(), admin: false }
     }
 

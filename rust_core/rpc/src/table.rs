@@ -20,6 +20,8 @@ pub enum Cost {
     Inline,
     /// May take longer: belongs on another thread.
     Threaded,
+    /// May wait for the process that this one follows: belongs on a thread that is for nothing else.
+    Apart,
 }
 
 /// Whom a method is for. Who may call is decided in one place, [`Api::begin`](crate::Api::begin).
@@ -80,8 +82,12 @@ impl Method {
         match (self.cost, self.run) {
             (_, Run::Begin(_)) => "waiting",
             (Cost::Inline, Run::Answer(_)) => "inline",
-            (Cost::Threaded, Run::Answer(_)) => "threaded",
+            (Cost::Threaded | Cost::Apart, Run::Answer(_)) => "threaded",
         }
+    }
+
+    pub(crate) const fn apart(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+        Self { name, cost: Cost::Apart, access: Access::Everyone, arguments, run: Run::Answer(run) }
     }
 
     /// The same method, not for everyone.

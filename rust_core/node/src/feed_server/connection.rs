@@ -149,6 +149,14 @@ fn listen(mut stream: UnixStream, peer: &Arc<Peer>, source: &Source) -> io::Resu
                     own.answers.add(at, Down::Answer { number, outcome }.encode());
                     log.wake();
                 }
+                Ok(Up::Ask { number, question }) => {
+                    let now = shared.clock.now().monotonic;
+                    let answer = shared.desk.answer(&question, &shared.pool, now).unwrap_or_default();
+                    // Whatever the answer builds on is in the log by now.
+                    own.answers
+                        .add(log.standing().end, Down::Told { number, answer: answer.into() }.encode());
+                    log.wake();
+                }
                 Ok(Up::Hello(_)) => {}
                 Err(error) => {
                     tracing::warn!(%error, name = peer.name, "a follower says what cannot be read");

@@ -94,6 +94,7 @@ impl<'f> Session<'f> {
             outbox.wake();
             let _ = stream.shutdown(Shutdown::Both);
             outbox.close();
+            self.following.questions.close();
             self.following.shared.changes.notify();
             done
         });
@@ -180,6 +181,7 @@ impl<'f> Session<'f> {
                     shared.changes.notify();
                 }
             }
+            Down::Told { number, answer } => self.following.questions.told(number, answer),
             Down::Answer { number, outcome } => {
                 outbox.answered(number, outcome);
                 shared.changes.notify();

@@ -17,12 +17,14 @@ use super::{
     connection::{Ended, Session},
     leader::Known,
     outbox::Outbox,
+    questions::Questions,
     replica::{Ground, Replica},
 };
 use crate::{
     CatchingUp, NodeError, Phase, PoolStart, SubmitError, Underway,
     shared::Shared,
     status::{FollowingStatus, Status},
+    wire::Up,
 };
 
 /// Waits between attempts to connect: a sequencer that is started again is not to be missed for long, and an attempt
@@ -39,6 +41,7 @@ pub(crate) struct Following {
     pub(super) shared: Arc<Shared>,
     pub(super) known: Known,
     pub(super) outbox: Outbox,
+    pub(super) questions: Questions,
     /// The connection, to break it off.
     stream: Mutex<Option<UnixStream>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -71,6 +74,7 @@ impl Following {
             shared,
             known: Known::default(),
             outbox: Outbox::default(),
+            questions: Questions::default(),
             stream: Mutex::default(),
             thread: Mutex::default(),
         }
@@ -111,6 +115,12 @@ impl Following {
     /// Sends a submission to the sequencer.
     pub fn send(&self, submission: &Submission, runnable: bool) -> Result<Underway, SubmitError> {
         self.outbox.submit(submission, runnable)
+    }
+
+    /// Asks the sequencer; `None` if there is no answer within `most`.
+    pub fn ask(&self, question: Vec<u8>, most: Duration) -> Option<Vec<u8>> {
+        let frame = |number| Up::Ask { number, question: question.into() }.encode();
+        self.questions.ask(most, |number| self.outbox.send_frame(frame(number))).map(Into::into)
     }
 
     /// How many answers came so far.

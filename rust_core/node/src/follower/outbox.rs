@@ -38,6 +38,8 @@ struct Waiting {
     /// Whether there is a connection.
     open: bool,
     report: Option<Bytes>,
+    /// Frames of questions.
+    questions: Vec<u8>,
     /// Number of the next submission.
     next: u64,
     /// Numbers of those that are not sent yet, and their frames.
@@ -95,6 +97,16 @@ impl Outbox {
         self.added.notify_all();
     }
 
+    /// Sends a frame that nobody here waits for; whether there is a connection.
+    pub fn send_frame(&self, frame: Vec<u8>) -> bool {
+        let mut waiting = self.waiting.lock();
+        if waiting.open {
+            waiting.questions.extend(frame);
+            self.added.notify_all();
+        }
+        waiting.open
+    }
+
     /// Ends the wait of the one who sends.
     pub fn wake(&self) {
         let _waiting = self.waiting.lock();
@@ -111,6 +123,7 @@ impl Outbox {
         let (unsent, underway) = {
             let mut waiting = self.waiting.lock();
             waiting.open = false;
+            waiting.questions.clear();
             (std::mem::take(&mut waiting.unsent), std::mem::take(&mut waiting.underway))
         };
         for (number, one) in underway {
@@ -168,11 +181,13 @@ impl Outbox {
             let mut frames = Vec::new();
             {
                 let mut waiting = self.waiting.lock();
-                let idle = waiting.report.is_none() && waiting.unsent.is_empty();
+                let idle =
+                    waiting.report.is_none() && waiting.unsent.is_empty() && waiting.questions.is_empty();
                 if idle && !over.load(Ordering::Acquire) {
                     self.added.wait_for(&mut waiting, BEAT);
                 }
                 waiting.unsent.drain(..).for_each(|(_, frame)| frames.extend(frame));
+                frames.append(&mut waiting.questions);
                 if let Some(metrics) = waiting.report.take() {
                     frames.extend(Up::Report(metrics).encode());
                 }

@@ -66,6 +66,11 @@ pub enum Down {
     Pool(Bytes),
     Pulse(Pulse),
     Said(Said),
+    /// To the question with this number: the answer, empty if it was not understood.
+    Told {
+        number: u64,
+        answer: Bytes,
+    },
     /// To the submission with this number.
     Answer {
         number: u64,
@@ -81,6 +86,7 @@ const PULSE: u8 = 4;
 const SAID: u8 = 5;
 const END: u8 = 6;
 const ANSWER: u8 = 7;
+const TOLD: u8 = 8;
 
 /// Bytes of an append's frame before its records: sequence number, hash and count.
 const APPEND_FRONT: usize = 8 + 32 + 4;
@@ -283,6 +289,10 @@ impl Down {
                 framed(PULSE, |out| wire.encode(out))
             }
             Self::Said(said) => framed(SAID, |out| said.wire().encode(out)),
+            Self::Told { number, answer } => framed(TOLD, |out| {
+                out.extend_from_slice(&number.to_le_bytes());
+                out.extend_from_slice(answer);
+            }),
             Self::Answer { number, outcome } => framed(ANSWER, |out| {
                 out.extend_from_slice(&number.to_le_bytes());
                 outcome.write(out);
@@ -305,6 +315,10 @@ impl Down {
                 Self::Pulse(Pulse { ticked, age: Duration::from_millis(age), next, latest })
             }
             SAID => Self::Said(Said::of(exact(kind, &body)?).ok_or_else(unknown)?),
+            TOLD => {
+                let (number, answer) = body.split_first_chunk().ok_or_else(short)?;
+                Self::Told { number: u64::from_le_bytes(*number), answer: answer.to_vec().into() }
+            }
             ANSWER => {
                 let (number, outcome) = body.split_first_chunk().ok_or_else(short)?;
                 let outcome = Outcome::read(outcome).map_err(|error| WireError::Body { kind, error })?;

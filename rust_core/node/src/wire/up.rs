@@ -45,12 +45,18 @@ pub enum Up {
         runnable: bool,
         submission: Bytes,
     },
+    /// A question that the node only carries. The number is for the answer.
+    Ask {
+        number: u64,
+        question: Bytes,
+    },
 }
 
 const HELLO: u8 = 1;
 const ALIVE: u8 = 2;
 const REPORT: u8 = 3;
 const SUBMIT: u8 = 4;
+const ASK: u8 = 5;
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct HelloWire {
@@ -102,6 +108,10 @@ impl Up {
             Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
             Self::Alive { next } => framed(ALIVE, |out| next.encode(out)),
             Self::Report(metrics) => framed(REPORT, |out| out.extend_from_slice(metrics)),
+            Self::Ask { number, question } => framed(ASK, |out| {
+                out.extend_from_slice(&number.to_le_bytes());
+                out.extend_from_slice(question);
+            }),
             Self::Submit { number, runnable, submission } => {
                 let (number, runnable, submission) = (*number, *runnable, submission.clone());
                 framed(SUBMIT, |out| SubmitWire { number, runnable, submission }.encode(out))
@@ -118,6 +128,11 @@ impl Up {
             SUBMIT => {
                 let SubmitWire { number, runnable, submission } = exact(kind, &body)?;
                 Self::Submit { number, runnable, submission }
+            }
+            ASK => {
+                let short = WireError::Body { kind, error: alloy_rlp::Error::InputTooShort };
+                let (number, question) = body.split_first_chunk().ok_or(short)?;
+                Self::Ask { number: u64::from_le_bytes(*number), question: question.to_vec().into() }
             }
             _ => return Err(WireError::Kind(kind)),
         })

@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use alloy_primitives::B256;
+use foreseal_node::{Answering, Node};
 use foreseal_pool::Pool;
 
 use super::{
@@ -18,6 +19,15 @@ pub trait FilterKeeper: Send + Sync {
     fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>>;
 }
 
+/// Longest time that a call waits for the sequencer.
+const WAIT: Duration = Duration::from_secs(2);
+
+impl FilterKeeper for Node {
+    fn ask(&self, question: Vec<u8>) -> Option<Vec<u8>> {
+        Self::ask(self, question, WAIT)
+    }
+}
+
 /// Filters, wherever they are.
 pub enum Filters {
     Here(Registry),
@@ -25,9 +35,14 @@ pub enum Filters {
 }
 
 impl Filters {
-    /// Kept here. `secret` makes the ids hard to guess.
-    pub fn new(secret: B256) -> Self {
-        Self::Here(Registry::new(secret))
+    /// Those of `node`: kept here, also for those who follow it, or by the sequencer. `secret` makes the ids hard to guess.
+    pub fn of(node: &Arc<Node>, secret: B256) -> Arc<Self> {
+        if node.is_follower() {
+            return Arc::new(Self::There(node.clone()));
+        }
+        let filters = Arc::new(Self::Here(Registry::new(secret)));
+        node.answer_with(filters.clone());
+        filters
     }
 
     /// The answer to `question`; never one of those that are errors.
@@ -47,9 +62,11 @@ impl Filters {
             said => Ok(said),
         }
     }
+}
 
-    /// Answers who follows this process; `None` to what is no question, or where the filters are elsewhere.
-    pub fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
+impl Answering for Filters {
+    /// `None` to what is no question, or where the filters are elsewhere.
+    fn answer(&self, question: &[u8], pool: &Pool, now: Duration) -> Option<Vec<u8>> {
         match self {
             Self::Here(registry) => {
                 Some(registry.handle(Question::decode(question).ok()?, pool, now).encode())

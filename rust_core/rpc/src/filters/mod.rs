@@ -26,12 +26,12 @@ pub use kept::{FilterKeeper, Filters};
 const ID: &[Argument] = &[Argument::required("filterId", Kind::Quantity)];
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("eth_newFilter", &[Argument::required("filter", Kind::Filter)], new_filter),
-    Method::inline("eth_newBlockFilter", &[], new_block_filter),
-    Method::inline("eth_newPendingTransactionFilter", &[], new_transaction_filter),
-    Method::threaded("eth_getFilterChanges", ID, get_changes),
-    Method::threaded("eth_getFilterLogs", ID, get_logs),
-    Method::inline("eth_uninstallFilter", ID, uninstall),
+    Method::apart("eth_newFilter", &[Argument::required("filter", Kind::Filter)], new_filter),
+    Method::apart("eth_newBlockFilter", &[], new_block_filter),
+    Method::apart("eth_newPendingTransactionFilter", &[], new_transaction_filter),
+    Method::apart("eth_getFilterChanges", ID, get_changes),
+    Method::apart("eth_getFilterLogs", ID, get_logs),
+    Method::apart("eth_uninstallFilter", ID, uninstall),
 ];
 
 fn new_filter(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

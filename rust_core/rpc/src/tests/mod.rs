@@ -9,6 +9,7 @@ mod calls;
 mod development;
 mod fees;
 mod filters;
+mod followed_filters;
 mod followers;
 mod freshness;
 mod geth_traces;

@@ -1,0 +1,194 @@
+//! Filters through followers: made at one, asked at any, also at once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use alloy_primitives::B256;
+use foreseal_journal::RealDisk;
+use foreseal_node::{Development, Node, Phase, Role, Settings, Surroundings};
+use foreseal_testkit::{Kinds, Wallet, Workload};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+
+use super::{Bench, settings};
+use crate::{Api, Limits, RpcError};
+
+/// Longest time that anything takes that a test waits for.
+const LONG: Duration = Duration::from_mins(1);
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A sequencer and some who follow it.
+fn followed(count: usize) -> (Bench, Vec<Api>) {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(4));
+    let feed = datadir.path().join("feed.sock");
+    let settings = settings(datadir.path(), &wallets);
+    let role = Role::Sequencer { feed: Some(feed.clone()) };
+    let development = Some(Development { snapshots: 10, mined: 5 });
+    let sequencer = Settings { role, development, ..settings.clone() };
+    let bench = Bench::open(datadir, sequencer, wallets, Limits::default());
+    let follow = |index: usize| {
+        let role = Role::Follower { feed: feed.clone(), name: format!("worker-{index}") };
+        let surroundings = Surroundings {
+            clock: bench.clock.clone(),
+            randomness: Box::new(|| B256::ZERO),
+            secret: Box::new(|| B256::ZERO),
+            disk: Arc::new(RealDisk),
+        };
+        let node = Node::open(Settings { role, ..settings.clone() }, surroundings).unwrap();
+        node.start();
+        Api::new(Arc::new(node), Limits::default(), B256::ZERO)
+    };
+    let followers: Vec<_> = (0..count).map(follow).collect();
+    for api in &followers {
+        wait_for("it follows", || api.node().status().phase == Phase::Following);
+    }
+    (bench, followers)
+}
+
+fn try_ask(api: &Api, method: &str, params: &Value) -> Result<Value, RpcError> {
+    let answer = api.call(api.node().view().as_ref(), method, params.to_string().as_bytes())?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+fn ask(api: &Api, method: &str, params: &Value) -> Value {
+    try_ask(api, method, params).unwrap()
+}
+
+fn changes(api: &Api, id: &Value) -> Vec<Value> {
+    ask(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
+}
+
+fn key(log: &Value) -> String {
+    format!("{} {}", log["transactionHash"], log["logIndex"])
+}
+
+/// A client whose calls come to one or the other: what it holds is what the chain has, over unwinds too.
+#[test]
+fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twice() {
+    let (mut bench, followers) = followed(3);
+    let mut random = StdRng::seed_from_u64(5);
+    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    let logs = ask(&followers[0], "eth_newFilter", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
+    let blocks = ask(&followers[1], "eth_newBlockFilter", &json!([]));
+    let arrivals = ask(&followers[2], "eth_newPendingTransactionFilter", &json!([]));
+    let before = bench.api.node().pool().next_arrival();
+    let (mut held, mut given, mut removed) = (BTreeSet::new(), Vec::new(), 0);
+    let (mut arrived, mut sealed): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
+    for round in 0..120 {
+        for _ in 0..random.random_range(0..4) {
+            let _ = bench.api.node().submit(&workload.next_transaction());
+        }
+        bench.tick();
+        if round % 24 == 23 {
+            let height = bench.view().latest().number();
+            bench.api.node().control(|writer| writer.unwind(height.saturating_sub(1))).unwrap();
+        }
+        let mut api = || &followers[random.random_range(0..followers.len())];
+        given.extend(changes(api(), &logs));
+        sealed.extend(changes(api(), &blocks));
+        arrived.extend(changes(api(), &arrivals));
+    }
+    // The last look may have been at one that was a step behind.
+    wait_for("the rest comes", || {
+        let all = followers[0].node().view().unwrap().place() == bench.view().place();
+        given.extend(changes(&followers[0], &logs));
+        sealed.extend(changes(&followers[0], &blocks));
+        all
+    });
+    for log in given {
+        if log["removed"] == json!(true) {
+            removed += 1;
+            assert!(held.remove(&key(&log)), "{log} was never given");
+        } else {
+            assert!(held.insert(key(&log)), "{log} was given before");
+        }
+    }
+    let now = ask(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0","toBlock":"pending"}]));
+    let now: BTreeSet<_> = now.as_array().unwrap().iter().map(key).collect();
+    assert_eq!((held, removed > 0, now.len() > 20), (now, true, true));
+    let entered = bench.api.node().pool().arrivals(before, usize::MAX).found;
+    assert_eq!(arrived, entered.iter().map(|hash| json!(hash)).collect::<Vec<_>>());
+    for number in 1..=bench.view().latest().number() {
+        let block = ask(&bench.api, "eth_getBlockByNumber", &json!([format!("{number:#x}"), false]));
+        assert_eq!(sealed.iter().filter(|hash| **hash == block["hash"]).count(), 1, "block {number}");
+    }
+}
+
+#[test]
+fn many_who_ask_followers_at_once_get_everything_once() {
+    let (mut bench, followers) = followed(2);
+    let logs = ask(&followers[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
+    let arrivals = ask(&followers[1], "eth_newPendingTransactionFilter", &json!([]));
+    let before = bench.api.node().pool().next_arrival();
+    let over = AtomicBool::new(false);
+    let read = |api: &Api| {
+        let mut found = (Vec::new(), Vec::new());
+        loop {
+            let last = over.load(Ordering::Acquire);
+            found.0.extend(changes(api, &logs));
+            found.1.extend(changes(api, &arrivals));
+            if last {
+                return found;
+            }
+        }
+    };
+    let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let readers = [0, 0, 1, 1].map(|which: usize| {
+            let (api, read) = (&followers[which], &read);
+            scope.spawn(move || read(api))
+        });
+        for _ in 0..6 {
+            for _ in 0..20 {
+                bench.submit(&workload.next_transaction());
+            }
+            bench.seal();
+        }
+        let place = bench.view().place();
+        let there = || followers.iter().all(|api| api.node().view().unwrap().place() == place);
+        wait_for("they have all of it", there);
+        over.store(true, Ordering::Release);
+        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+    });
+    let mut times = BTreeMap::<String, u32>::new();
+    for log in found.iter().flat_map(|(logs, _)| logs) {
+        *times.entry(key(log)).or_default() += 1;
+    }
+    let all = ask(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
+    assert_eq!(times, all.as_array().unwrap().iter().map(|log| (key(log), 1)).collect());
+    let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
+    arrived.sort_unstable();
+    let entered = bench.api.node().pool().arrivals(before, usize::MAX).found;
+    let mut entered: Vec<_> = entered.iter().map(|hash| json!(hash).to_string()).collect();
+    entered.sort_unstable();
+    assert_eq!(arrived, entered);
+}
+
+#[test]
+fn a_filter_made_at_the_sequencer_is_read_through_followers_until_that_is_gone() {
+    let (mut bench, followers) = followed(1);
+    let id = ask(&bench.api, "eth_newBlockFilter", &json!([]));
+    bench.seal();
+    let place = bench.view().place();
+    wait_for("it has the block", || followers[0].node().view().unwrap().place() == place);
+    assert_eq!(changes(&followers[0], &id).len(), 1);
+    assert_eq!(changes(&bench.api, &id), Vec::<Value>::new());
+    bench.api.node().stop();
+    wait_for("it notices", || matches!(followers[0].node().status().phase, Phase::Disconnected(_)));
+    let error = try_ask(&followers[0], "eth_getFilterChanges", &json!([id])).unwrap_err();
+    let message = "the sequencer is not reachable: filters wait until it is back";
+    assert_eq!((error.code, error.message.as_str()), (-32002, message));
+}
