@@ -19,6 +19,7 @@ BLOCKS ?= 5000
 SCHEDULES ?= 20000
 STEPS ?= 300
 DAY ?= 43200
+SEEDS ?= 20000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules simulate mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -148,6 +149,9 @@ differential: build $(VENV)/.dev ## Compare with the execution specification (TR
 		--save benches/results/specification.json
 	PYTHONPATH=tests $(BIN)/python -m differential anvil --transactions $$(($(TRANSACTIONS) / 2)) --seed $(SEED) \
 		--save benches/results/anvil.json
+
+simulate: $(VENV)/.dev ## Play SEEDS seeds of faults of disk, clock and process from SEED on, save what was tried; SEEDS=1 shows every act
+	PYTHONPATH=. $(BIN)/python tests/simulation.py --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation.json
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync")
 	$(BIN)/python tests/mutants.py $(ARGS)

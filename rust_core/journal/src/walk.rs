@@ -212,7 +212,10 @@ impl Walk {
             SegmentSector::Newer(found) => Err(JournalError::NewerFormat { found, supported: FORMAT }),
             // Appends are written only after the header was synced: without any, the file was being created.
             SegmentSector::Bad
-                if self.opened == self.numbers.len() && file.content_end(SECTOR)? == SECTOR =>
+                if self.opened == self.numbers.len()
+                    && file.content_end(SECTOR)? == SECTOR
+                    // And the header only after the size was: part of one in a shorter file is what a cut left.
+                    && (file.size >= SECTOR || file.content_end(0)? == 0) =>
             {
                 // Nor is a segment begun before the last append of the one before was synced.
                 if let Some(current) = self.current.as_ref().filter(|c| c.rest > 0 || c.is_cut()) {

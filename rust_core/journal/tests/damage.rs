@@ -93,6 +93,19 @@ fn a_lost_sector_is_named_unless_it_tears_the_tail() {
     }
 }
 
+/// The size of a segment is synced before its header is written, so part of a header alone is no segment being created.
+#[test]
+fn a_segment_cut_inside_its_header_is_named() {
+    let (original, plan) = written();
+    for segment in 1..=SEGMENTS {
+        for size in 1..512 {
+            let disk = original.fork();
+            damage(&disk, segment, |content| content.truncate(size));
+            assert_eq!(verdict(&disk, &plan), Some(Place { segment, offset: 0 }), "{size} bytes");
+        }
+    }
+}
+
 /// The zeros of an older segment hold nothing: the next one shows that no append is missing.
 #[test]
 fn garbage_after_the_last_append_of_an_older_segment_means_nothing() {

@@ -28,6 +28,11 @@ impl Marks {
         }
     }
 
+    /// Number of the newest block that is marked.
+    pub fn newest(&self) -> Option<u64> {
+        self.list.back().map(|mark| mark.number)
+    }
+
     /// The chain went back to block `number`.
     pub fn unwind(&mut self, number: u64) {
         self.list.retain(|mark| mark.number <= number);

@@ -11,6 +11,7 @@ use std::{
 
 use foreseal_journal::Journal;
 use foreseal_store::{Store, StoreError};
+use foreseal_types::mutant;
 
 use crate::{
     Chain, Clock, Figures, History, Point, StoreFailed, StoreSettings, StoreStatus, Watcher,
@@ -139,9 +140,9 @@ impl StoreLink {
 
     /// Removes the journal's segments that neither store nor retention needs. One that cannot be removed stays.
     pub fn trim(&mut self, journal: &mut Journal) {
-        let Some(sequence) = self.confirmed.get().and_then(|confirmed| self.marks.passed(confirmed)) else {
-            return;
-        };
+        let given = mutant!("trim-before-store").then(|| self.marks.newest()).flatten();
+        let stored = given.or_else(|| self.confirmed.get());
+        let Some(sequence) = stored.and_then(|stored| self.marks.passed(stored)) else { return };
         match journal.remove_segments_before(sequence) {
             Ok(0) => {}
             Ok(removed) => tracing::debug!(removed, sequence, "journal segments removed"),

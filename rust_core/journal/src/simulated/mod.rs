@@ -100,6 +100,11 @@ impl SimulatedDisk {
         self.state().down = true;
     }
 
+    /// Whether the machine has stopped.
+    pub fn is_down(&self) -> bool {
+        self.state().down
+    }
+
     /// The process ends, the machine goes on: all that was written can be read, handles are dead.
     pub fn kill(&self) {
         self.state().restart();

@@ -1,0 +1,259 @@
+//! What can happen, and schedules of it.
+
+use foreseal_journal::simulated::Fault;
+use foreseal_node::Point;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::world::{Class, End};
+
+/// How a process ends and the next one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// In good order: the pool is saved.
+    Stop,
+    /// The page cache stays.
+    Kill,
+    /// What was not synced is there or not, as the seed decides.
+    PowerLoss(u64),
+}
+
+/// What is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// The sender's next transaction.
+    Next,
+    /// One that waits for another.
+    Gap,
+    /// Another one in the place of a pooled one, for enough or too little.
+    Instead {
+        enough: bool,
+    },
+    /// One that was there before.
+    Again,
+    /// With a nonce that is used.
+    Stale,
+    /// From an account without funds.
+    Poor,
+    /// Bytes that are no transaction.
+    Garbage,
+    Blob,
+}
+
+/// A change of a development chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Unwind { depth: u64 },
+    Reorg { depth: usize, transactions: u64 },
+    Mine { blocks: u64, interval: Option<u64> },
+    Write { balance: u64 },
+    Snapshot,
+    Revert { newest_but: usize },
+    Increase { seconds: u64 },
+    BaseFee { wei: u64 },
+}
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Submit {
+        given: Given,
+        sender: usize,
+        chance: u64,
+    },
+    Tick {
+        ms: u64,
+    },
+    /// Time goes by and nobody ticks.
+    Stall {
+        ms: u64,
+    },
+    Jump {
+        ms: i64,
+    },
+    /// A reader takes the newest view and holds on to it.
+    Hold {
+        chance: u64,
+    },
+    /// All readers look again, and one lets go.
+    Look {
+        chance: u64,
+    },
+    /// A subscriber catches up.
+    Follow {
+        chance: u64,
+    },
+    /// The store's turn.
+    Store,
+    /// A second process tries to write.
+    SecondWriter,
+    Disk {
+        class: Class,
+        after: u32,
+        fault: Fault,
+    },
+    Full(bool),
+    Slow {
+        operations: u32,
+        ms: u64,
+    },
+    Crash {
+        point: Point,
+        after: u32,
+        end: End,
+    },
+    /// With a fault while the next process opens its journal, perhaps, and with a look at what a damaged copy does.
+    Restart {
+        ending: Ending,
+        fault: Option<(Class, u32, Fault)>,
+        damage: Option<u64>,
+    },
+    Change(Change),
+}
+
+/// What a seed decides once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    pub seed: u64,
+    /// A chain that may go back.
+    pub development: bool,
+    pub block_time: u64,
+    pub segment_bytes: u64,
+    /// Blocks that the journal is kept for.
+    pub retention: u64,
+    /// Blocks and transactions that stay in memory.
+    pub recent: usize,
+    /// What may wait for the store.
+    pub backlog: usize,
+}
+
+impl Setup {
+    /// Of a seed.
+    pub fn of(seed: u64) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        Self {
+            seed,
+            development: random.random_bool(0.35),
+            block_time: random.random_range(1..=3),
+            segment_bytes: random.random_range(4..=24) * 1024,
+            retention: random.random_range(0..=4),
+            recent: if random.random_bool(0.7) { 1 } else { 32 },
+            backlog: if random.random_bool(0.2) { 1_000 } else { 50_000 },
+        }
+    }
+}
+
+/// Most acts of a schedule.
+const MOST: usize = 90;
+
+/// The schedule of a seed.
+pub fn schedule(setup: &Setup) -> Vec<Act> {
+    let mut random = StdRng::seed_from_u64(setup.seed ^ 0x5eed);
+    let count = random.random_range(20..=MOST);
+    let acts = |_| act(&mut random, setup.development);
+    (0..count).map(acts).collect()
+}
+
+fn given(random: &mut StdRng) -> Given {
+    match random.random_range(0..1000) {
+        0..620 => Given::Next,
+        620..680 => Given::Gap,
+        680..740 => Given::Instead { enough: true },
+        740..780 => Given::Instead { enough: false },
+        780..860 => Given::Again,
+        860..910 => Given::Stale,
+        910..950 => Given::Poor,
+        950..999 => Given::Garbage,
+        _ => Given::Blob,
+    }
+}
+
+fn fault(random: &mut StdRng) -> (Class, u32, Fault) {
+    let class = [Class::Any, Class::Write, Class::Sync, Class::Folder][random.random_range(0..4)];
+    let fault = match random.random_range(0..8) {
+        0..5 => Fault::Crash,
+        5 => Fault::Short,
+        6 => Fault::Broken,
+        _ => Fault::Full,
+    };
+    (class, random.random_range(0..5), fault)
+}
+
+fn ending(random: &mut StdRng) -> Ending {
+    match random.random_range(0..6) {
+        0 => Ending::Stop,
+        1 | 2 => Ending::Kill,
+        _ => Ending::PowerLoss(random.random()),
+    }
+}
+
+fn change(random: &mut StdRng) -> Change {
+    match random.random_range(0..12) {
+        0 | 1 => Change::Unwind { depth: random.random_range(0..5) },
+        2 | 3 => Change::Reorg { depth: random.random_range(1..4), transactions: random.random_range(0..3) },
+        4 => Change::Mine {
+            blocks: random.random_range(1..4),
+            interval: random.random_bool(0.5).then(|| random.random_range(1..50)),
+        },
+        5 => Change::Write { balance: random.random_range(0..1_000) },
+        6 | 7 => Change::Snapshot,
+        8 | 9 => Change::Revert { newest_but: random.random_range(0..2) },
+        10 => Change::Increase { seconds: random.random_range(0..500) },
+        _ => Change::BaseFee { wei: random.random_range(7..1_000_000_000) },
+    }
+}
+
+/// Milliseconds between two ticks: most often a step.
+fn odd(random: &mut StdRng) -> u64 {
+    match random.random_range(0..10) {
+        0..5 => 200,
+        5 => random.random_range(0..50),
+        6 | 7 => random.random_range(0..1_000),
+        8 => random.random_range(1_000..4_000),
+        _ => random.random_range(0..20_000),
+    }
+}
+
+fn jump(random: &mut StdRng) -> i64 {
+    match random.random_range(0..5) {
+        0 => random.random_range(-1_500..1_500),
+        1 | 2 => random.random_range(-20_000..0),
+        3 => random.random_range(0..20_000),
+        _ => random.random_range(-4_000_000..4_000_000),
+    }
+}
+
+fn act(random: &mut StdRng, development: bool) -> Act {
+    if development && random.random_bool(0.12) {
+        return Act::Change(change(random));
+    }
+    match random.random_range(0..1000) {
+        0..250 => {
+            Act::Submit { given: given(random), sender: random.random_range(0..3), chance: random.random() }
+        }
+        250..590 => Act::Tick { ms: odd(random) },
+        590..610 => Act::Stall { ms: random.random_range(0..10_000) },
+        610..650 => Act::Jump { ms: jump(random) },
+        650..710 => Act::Hold { chance: random.random() },
+        710..745 => Act::Look { chance: random.random() },
+        745..780 => Act::Follow { chance: random.random() },
+        780..850 => Act::Store,
+        850..862 => Act::SecondWriter,
+        862..900 => {
+            let (class, after, fault) = fault(random);
+            Act::Disk { class, after, fault }
+        }
+        900..908 => Act::Full(random.random_bool(0.6)),
+        908..918 => Act::Slow { operations: random.random_range(1..6), ms: random.random_range(1..7_000) },
+        918..955 => {
+            let point = Point::ALL[random.random_range(0..Point::ALL.len())];
+            let store = point == Point::BeforeStoreCommit && random.random_bool(0.4);
+            let end = if store { End::Thread } else { End::Process };
+            Act::Crash { point, after: random.random_range(0..4), end }
+        }
+        _ => Act::Restart {
+            ending: ending(random),
+            fault: random.random_bool(0.25).then(|| fault(random)),
+            damage: random.random_bool(0.3).then(|| random.random()),
+        },
+    }
+}

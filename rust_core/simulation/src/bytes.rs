@@ -1,0 +1,73 @@
+//! Every byte of a small journal, changed; every length, cut.
+
+use serde::Serialize;
+
+use crate::{
+    act::{Act, Ending, Given, Setup},
+    damage::{Copy, Damage},
+    run::Run,
+};
+
+/// How a small journal was damaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bytes {
+    pub segments: u64,
+    pub bytes: u64,
+    /// Nodes that were started on a damaged copy.
+    pub starts: u64,
+    /// Refused with segment and offset; the others began with the same chain, or without a torn last append.
+    pub refused: u64,
+}
+
+/// Some blocks with a few transactions; `stored` has the store keep up.
+fn acts(stored: bool) -> Vec<Act> {
+    let mut acts = Vec::new();
+    for turn in 0..8 {
+        acts.push(Act::Submit { given: Given::Next, sender: turn % 3, chance: 6 });
+        acts.push(Act::Tick { ms: 400 });
+        if stored {
+            acts.push(Act::Store);
+        }
+    }
+    acts
+}
+
+/// Starts a node on a copy of a small journal for every byte with a bit flipped, and for every length it is cut to; only for
+/// each one in `stride`, beginning with `first`.
+///
+/// # Errors
+/// What was broken.
+pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
+    let mut done = Bytes::default();
+    for stored in [false, true] {
+        let setup = Setup {
+            seed: 0,
+            development: false,
+            block_time: 1,
+            segment_bytes: 6 * 1024,
+            retention: 100,
+            recent: 1,
+            backlog: 50_000,
+        };
+        let mut run = Run::new(setup)?;
+        acts(stored).iter().try_for_each(|act| run.act(act))?;
+        run.end(Ending::Kill, true)?;
+        let mut copy = Copy::of(&run)?;
+        for (number, _, content) in copy.segments() {
+            done.segments += 1;
+            done.bytes += content.len() as u64;
+            for at in (first..content.len()).step_by(stride) {
+                let bit = u8::try_from(at % 8).unwrap_or(0);
+                for damage in [Damage::Flip { at, bit }, Damage::Cut { at }] {
+                    let refused = copy.try_with(number, damage, &run.ledger, run.rules())?;
+                    done.starts += 1;
+                    done.refused += u64::from(refused);
+                    if !refused {
+                        copy = Copy::of(&run)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,137 @@
+//! Many seeds, and what is shown of one that fails.
+
+use std::{
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use crate::{
+    act::{Act, Setup, schedule},
+    counts::Counts,
+    run::Run,
+};
+
+/// A seed that broke something.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub seed: u64,
+    pub what: String,
+    /// As few acts as still break it, and what each did.
+    pub trace: Vec<String>,
+    /// How many acts the schedule had.
+    pub acts: usize,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, what, trace, acts } = self;
+        writeln!(f, "seed {seed}: {what}")?;
+        writeln!(f, "repeat it with: make simulate SEED={seed} SEEDS=1")?;
+        writeln!(f, "what is left of its {acts} acts when none can be left out:")?;
+        for line in trace {
+            writeln!(f, "  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What came of one schedule.
+struct Played {
+    counts: Counts,
+    trace: Vec<String>,
+    broken: Option<String>,
+}
+
+fn play_acts(setup: Setup, acts: &[Act]) -> Played {
+    let mut run = match crate::quietly(|| Run::new(setup)) {
+        Some(Ok(run)) => run,
+        Some(Err(what)) => {
+            return Played { counts: Counts::default(), trace: Vec::new(), broken: Some(what) };
+        }
+        None => {
+            let broken = Some("the first process panics".to_owned());
+            return Played { counts: Counts::default(), trace: Vec::new(), broken };
+        }
+    };
+    let done = crate::quietly(|| {
+        acts.iter().try_for_each(|act| run.act(act))?;
+        run.finish()
+    });
+    let broken = done.unwrap_or_else(|| Err("a panic".to_owned())).err();
+    let mut counts = std::mem::take(&mut run.counts);
+    counts.add(&run.weather().counts);
+    Played { counts, trace: std::mem::take(&mut run.trace), broken }
+}
+
+/// Plays one seed; its counts, and every act with what it led to.
+///
+/// # Errors
+/// What was broken, with as few acts as still break something.
+pub fn play(seed: u64) -> Result<(Counts, Vec<String>), Box<Failure>> {
+    let setup = Setup::of(seed);
+    let acts = schedule(&setup);
+    let played = play_acts(setup, &acts);
+    match played.broken {
+        None => Ok((played.counts, played.trace)),
+        Some(what) => Err(Box::new(shrink(setup, acts, what, played.trace))),
+    }
+}
+
+/// Leaves out acts as long as something is still broken.
+fn shrink(setup: Setup, mut acts: Vec<Act>, mut what: String, mut trace: Vec<String>) -> Failure {
+    let all = acts.len();
+    let mut size = acts.len().div_ceil(2);
+    while size > 0 {
+        let mut at = 0;
+        while at < acts.len() {
+            let mut fewer = acts.clone();
+            fewer.drain(at..acts.len().min(at + size));
+            let played = play_acts(setup, &fewer);
+            match played.broken {
+                Some(broken) => (acts, what, trace) = (fewer, broken, played.trace),
+                None => at += size,
+            }
+        }
+        size /= 2;
+    }
+    trace.insert(0, format!("{setup:?}"));
+    Failure { seed: setup.seed, what, trace, acts: all }
+}
+
+/// Plays `count` seeds from `first` on, on all cores; the counts of all, or the lowest seed that failed before the others
+/// were stopped.
+pub fn run_seeds(first: u64, count: u64) -> Result<Counts, Box<Failure>> {
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let total = Mutex::new((Counts::default(), None::<Box<Failure>>));
+    let work = || {
+        while !stop.load(Ordering::Relaxed) {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                break;
+            }
+            let played = play(first + at);
+            let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+            match played {
+                Ok((counts, _)) => total.0.add(&counts),
+                Err(failure) => {
+                    stop.store(true, Ordering::Relaxed);
+                    if total.1.as_ref().is_none_or(|known| failure.seed < known.seed) {
+                        total.1 = Some(failure);
+                    }
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+    let (counts, failure) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or(Ok(counts), Err)
+}

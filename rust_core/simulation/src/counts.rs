@@ -1,0 +1,67 @@
+//! What was tried.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// How often each thing happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    pub seeds: u64,
+    pub acts: u64,
+    /// Steps that were shown, opened blocks included.
+    pub steps: u64,
+    pub sealed_blocks: u64,
+    pub restarts: u64,
+    /// Views that were read again after they had been held.
+    pub held_views: u64,
+    /// Changes of the feed that subscribers applied.
+    pub changes: u64,
+    pub faults: BTreeMap<&'static str, u64>,
+    pub crashes: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    pub fn fault(&mut self, kind: &'static str) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    pub fn crash(&mut self, place: &'static str) {
+        *self.crashes.entry(place).or_default() += 1;
+    }
+
+    /// Both together.
+    pub fn add(&mut self, other: &Self) {
+        self.seeds += other.seeds;
+        self.acts += other.acts;
+        self.steps += other.steps;
+        self.sealed_blocks += other.sealed_blocks;
+        self.restarts += other.restarts;
+        self.held_views += other.held_views;
+        self.changes += other.changes;
+        for (kind, count) in &other.faults {
+            *self.faults.entry(kind).or_default() += count;
+        }
+        for (place, count) in &other.crashes {
+            *self.crashes.entry(place).or_default() += count;
+        }
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { seeds, acts, steps, sealed_blocks, restarts, held_views, changes, faults, crashes } = self;
+        writeln!(
+            f,
+            "{seeds} seeds: {acts} acts, {steps} steps, {sealed_blocks} sealed blocks, {restarts} restarts, \
+             {held_views} held views read again, {changes} changes followed"
+        )?;
+        for (what, counts) in [("faults", faults), ("crashes", crashes)] {
+            writeln!(f, "{} {what}:", counts.values().sum::<u64>())?;
+            for (name, count) in counts {
+                writeln!(f, "  {count:>8}  {name}")?;
+            }
+        }
+        Ok(())
+    }
+}

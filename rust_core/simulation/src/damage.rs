@@ -1,0 +1,194 @@
+//! Copies of a journal at rest with something wrong in them.
+//!
+//! What was synced and is changed later is named and refused. Only the last append may be taken for one that was torn, and
+//! then nothing before it is touched. Never is there another chain, and never a panic.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use foreseal_journal::{JournalError, simulated::SimulatedDisk};
+use foreseal_node::{NodeError, Settings, StartError};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use tempfile::TempDir;
+
+use crate::{
+    ledger::{Check, Ledger, Rules},
+    process,
+    run::Run,
+    world::{Clocks, Watch, Weather},
+};
+
+const SECTOR: usize = 512;
+/// What every append begins with.
+const MAGIC: &[u8; 8] = b"FSEALAPP";
+
+/// What is done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// One bit of a byte.
+    Flip { at: usize, bit: u8 },
+    /// A sector reads as zeros.
+    Zero { at: usize },
+    /// The file ends here.
+    Cut { at: usize },
+}
+
+impl Damage {
+    fn at(self) -> usize {
+        match self {
+            Self::Flip { at, .. } | Self::Zero { at } | Self::Cut { at } => at,
+        }
+    }
+
+    fn apply(self, content: &mut Vec<u8>) {
+        match self {
+            Self::Flip { at, bit } => content[at] ^= 1 << bit,
+            Self::Zero { at } => {
+                let start = at / SECTOR * SECTOR;
+                let end = content.len().min(start + SECTOR);
+                content[start..end].fill(0);
+            }
+            Self::Cut { at } => content.truncate(at),
+        }
+    }
+}
+
+/// A data directory at rest: the real files, and the journal on its disk.
+pub struct Copy {
+    /// Goes with it.
+    _folder: TempDir,
+    settings: Settings,
+    disk: SimulatedDisk,
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+impl Copy {
+    /// Of a run whose process has ended.
+    pub fn of(run: &Run) -> Result<Self, String> {
+        let folder = process::folder()?;
+        copy_folder(&run.settings.datadir, &folder.path().join("data")).map_err(|error| error.to_string())?;
+        // The journal knows its files by their whole names.
+        let disk = SimulatedDisk::default();
+        let datadir = folder.path().join("data");
+        for path in run.disk.files() {
+            let name = path.file_name().ok_or("a file without a name")?;
+            let content = run.disk.content(&path).ok_or("a file without content")?;
+            disk.set_content(&datadir.join("journal").join(name), &content);
+        }
+        let settings = Settings { datadir, ..run.settings.clone() };
+        Ok(Self { _folder: folder, settings, disk })
+    }
+
+    /// The segments, oldest first, each with its number and content.
+    pub fn segments(&self) -> Vec<(u64, PathBuf, Vec<u8>)> {
+        let segment = |path: PathBuf| {
+            let number = path.file_stem()?.to_str()?.parse().ok()?;
+            let content = self.disk.content(&path)?;
+            Some((number, path, content))
+        };
+        self.disk.files().into_iter().filter_map(segment).collect()
+    }
+
+    /// One damage that `chance` chooses. `run` shows what the undamaged journal holds.
+    pub fn check(&self, run: &mut Run, chance: u64) -> Check {
+        if run.ledger.size().0 < 2 {
+            return Ok(());
+        }
+        let mut random = StdRng::seed_from_u64(chance);
+        let segments = self.segments();
+        if segments.is_empty() {
+            return Ok(());
+        }
+        let (_, _, content) = &segments[random.random_range(0..segments.len())];
+        let used = content.iter().rposition(|&byte| byte != 0).map_or(1, |last| last + 1);
+        let at = random.random_range(0..used);
+        let damage = match random.random_range(0..4) {
+            0 | 1 => Damage::Flip { at, bit: random.random_range(0..8) },
+            2 => Damage::Zero { at },
+            _ => Damage::Cut { at },
+        };
+        let number = segments.iter().find(|(_, _, other)| other == content).map_or(0, |found| found.0);
+        run.note(&format!("  damage to segment {number}: {damage:?}"));
+        run.weather().counts.fault("damaged copy of the journal");
+        let refused = self.try_with(number, damage, &run.ledger, run.rules())?;
+        if refused {
+            run.weather().counts.fault("damage refused by name");
+        }
+        Ok(())
+    }
+
+    /// Starts a node on a copy that is damaged so. Whether it was refused, as it must be unless the chain is `truth`, or
+    /// `truth` without the last append where that is what was damaged.
+    pub fn try_with(
+        &self,
+        number: u64,
+        damage: Damage,
+        truth: &Ledger,
+        rules: Rules,
+    ) -> Result<bool, String> {
+        let segments = self.segments();
+        let last = segments.last().map_or(0, |segment| segment.0);
+        let Some((_, path, content)) = segments.into_iter().find(|segment| segment.0 == number) else {
+            return Err(format!("there is no segment {number}"));
+        };
+        let tail = content.chunks(SECTOR).rposition(|sector| sector.starts_with(MAGIC)).unwrap_or(0) * SECTOR;
+        let mut damaged = content;
+        damage.apply(&mut damaged);
+        let disk = self.disk.fork();
+        disk.set_content(&path, &damaged);
+        let context = |what: String| format!("{damage:?} in segment {number}: {what}");
+        let clocks = Arc::new(Clocks::default());
+        let node = process::open(&self.settings, clocks.clone(), disk.clone(), Arc::default())
+            .map_err(|error| context(error.to_string()))?;
+        let watch = Watch::new(disk, Arc::new(std::sync::Mutex::new(Weather::new(clocks))));
+        let started = crate::quietly(|| node.start_watched(Arc::new(watch)));
+        let started = started.ok_or_else(|| context("the node panics".to_owned()))?;
+        // Bytes that fill up the last sector of an append count for nothing: where they are missing, what follows is named.
+        let at = match damage {
+            Damage::Cut { at } => at.next_multiple_of(SECTOR),
+            Damage::Flip { at, .. } | Damage::Zero { at } => at,
+        } as u64;
+        let torn = number == last && damage.at() >= tail;
+        match started {
+            Ok(_) => {
+                let view = node.view().ok_or_else(|| context("there is no view".to_owned()))?;
+                let mut found = Ledger::default();
+                found.survive(&view, rules).map_err(&context)?;
+                // A newest segment without a byte is one that was being created, as far as anybody can know.
+                let empty = number == last && damage == Damage::Cut { at: 0 } && truth.began_as(&found);
+                if found == *truth || empty || (torn && truth.is_or_was(&found)) {
+                    Ok(false)
+                } else {
+                    let end = found.pending().map(super::ledger::Block::name).unwrap_or_default();
+                    Err(context(format!("it is passed over, and the chain ends with {end}")))
+                }
+            }
+            Err(NodeError::Journal(JournalError::Corrupt { place, .. })) => {
+                if place.segment == number && place.offset <= at {
+                    Ok(true)
+                } else {
+                    Err(context(format!("{place} is named")))
+                }
+            }
+            // The append was the only one that is kept.
+            Err(NodeError::Start(StartError::JournalGone { .. })) if torn => Ok(true),
+            Err(error) => Err(context(format!("refused without a place: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod act;
+mod bytes;
+mod campaign;
+mod change;
+mod counts;
+mod damage;
+mod ledger;
+mod process;
+mod readers;
+mod run;
+mod senders;
+mod submit;
+mod time;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub use bytes::{Bytes, every_byte};
+pub use campaign::{Failure, play, run_seeds};
+pub use counts::Counts;
+
+/// Calls it; `None` if it broke off.
+fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(call)).ok()
+}

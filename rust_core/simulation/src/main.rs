@@ -1,0 +1,70 @@
+//! `make simulate`: plays seeds, counts what was tried, and shows a seed that fails.
+
+use std::{path::PathBuf, process::ExitCode, time::Instant};
+
+use foreseal_simulation::{every_byte, play, run_seeds};
+
+/// What the command line asks for.
+struct Options {
+    first: u64,
+    seeds: u64,
+    /// Each one in so many bytes of the small journal; none for 0.
+    stride: usize,
+    json: Option<PathBuf>,
+}
+
+fn options() -> Result<Options, String> {
+    let mut options = Options { first: 1, seeds: 100, stride: 0, json: None };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("{name} takes a number, not {value}"));
+        match name.as_str() {
+            "--seed" => options.first = number()?,
+            "--seeds" => options.seeds = number()?,
+            "--stride" => {
+                options.stride = usize::try_from(number()?).map_err(|error| error.to_string())?;
+            }
+            "--json" => options.json = Some(value.into()),
+            other => return Err(format!("there is no option {other}: --seed, --seeds, --stride, --json")),
+        }
+    }
+    Ok(options)
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let began = Instant::now();
+    if options.seeds == 1 {
+        let (_, trace) = play(options.first).map_err(|failure| failure.to_string())?;
+        println!("{}", trace.join("\n"));
+    }
+    let counts = run_seeds(options.first, options.seeds).map_err(|failure| failure.to_string())?;
+    print!("{counts}");
+    let bytes = match options.stride {
+        0 => None,
+        stride => Some(every_byte(0, stride)?),
+    };
+    if let Some(bytes) = bytes {
+        println!(
+            "{} bytes of {} segments damaged: {} starts, {} refused by segment and offset",
+            bytes.bytes, bytes.segments, bytes.starts, bytes.refused
+        );
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{seconds:.1} s");
+    let Some(path) = &options.json else { return Ok(()) };
+    let report = serde_json::json!({
+        "first_seed": options.first, "counts": counts, "damage": bytes, "seconds": seconds,
+    });
+    std::fs::write(path, report.to_string()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn main() -> ExitCode {
+    match options().and_then(|options| run(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            eprintln!("{what}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Processes begin and end.
+
+use std::{
+    path::Path,
+    sync::{Arc, atomic::AtomicU64},
+};
+
+use alloy_primitives::B256;
+use foreseal_journal::{
+    Identity, Journal, Options,
+    simulated::{Fault, SimulatedDisk},
+};
+use foreseal_node::{
+    Chain, Clock, Development, FinalityDepth, Node, NodeError, PoolStart, Production, Recent, Role, Settings,
+    StoreSettings, Surroundings, replay,
+};
+use foreseal_pool::PoolConfig;
+use foreseal_testkit::{Wallet, test_genesis};
+use tempfile::TempDir;
+
+use crate::{
+    act::{Ending, Setup},
+    damage,
+    ledger::{Check, Ledger, Rules},
+    run::{Process, Run},
+    time,
+    world::{Class, Clocks, Watch},
+};
+
+/// Address space of a store; it holds some dozen blocks.
+const MAP: usize = 64 << 20;
+
+/// A folder for the files that are real, in memory where the machine has such a place.
+pub fn folder() -> Result<TempDir, String> {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.map_err(|error| error.to_string())
+}
+
+pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
+    Settings {
+        datadir: folder.join("data"),
+        genesis: Some(test_genesis(wallets)),
+        production: Production { block_time: setup.block_time, ..Production::default() },
+        produce: true,
+        finality: FinalityDepth { safe: 2, finalized: 4 },
+        pool: PoolConfig::default(),
+        sequencer_key: None,
+        segment_bytes: setup.segment_bytes,
+        store: StoreSettings {
+            map_size: MAP,
+            recent: Recent { blocks: setup.recent, transactions: setup.recent },
+            backlog: setup.backlog,
+            retention: setup.retention,
+            ..StoreSettings::default()
+        },
+        development: setup.development.then(Development::default),
+        role: Role::default(),
+    }
+}
+
+/// A node on these clocks and this disk, not started.
+pub fn open(
+    settings: &Settings,
+    clocks: Arc<Clocks>,
+    disk: SimulatedDisk,
+    mixes: Arc<AtomicU64>,
+) -> Result<Node, NodeError> {
+    let surroundings = Surroundings {
+        clock: clocks,
+        randomness: Run::randomness(mixes),
+        secret: Box::new(|| B256::repeat_byte(1)),
+        disk: Arc::new(disk),
+    };
+    Node::open(settings.clone(), surroundings)
+}
+
+/// Whether a process could begin.
+pub enum Started {
+    Yes,
+    /// A fault kept it from it.
+    No(String),
+}
+
+impl Run {
+    /// The next process. What it shows is not looked at yet.
+    pub fn start(&mut self) -> Result<Started, String> {
+        let began = self.clocks.now();
+        self.weather().take_struck();
+        let watch = Arc::new(Watch::new(self.disk.clone(), self.weather.clone()));
+        let node = open(&self.settings, self.clocks.clone(), self.disk.clone(), self.mixes.clone())
+            .map_err(|error| format!("a process does not open its data directory: {error}"))?;
+        let node = Arc::new(node);
+        let started = node.start_watched(watch.clone());
+        let struck = self.weather().take_struck();
+        match started {
+            Ok(Some(producer)) => {
+                watch.look_at(&node);
+                self.process = Some(Process { node, producer, watch });
+            }
+            Ok(None) => return Err("a node that produces has no producer".to_owned()),
+            Err(error) if struck => return Ok(Started::No(error.to_string())),
+            Err(error) => return Err(format!("the node does not start: {error}")),
+        }
+        let now = self.clocks.now();
+        let age = self.node()?.age();
+        self.time.ticked = now.monotonic.checked_sub(age).ok_or("an age beyond the start")?;
+        if self.time.ticked < began.monotonic {
+            return Err(format!("after a start the age is {age:?}"));
+        }
+        Ok(Started::Yes)
+    }
+
+    /// Ends the process and begins the next one, with a fault on its way perhaps.
+    pub fn restart(
+        &mut self,
+        ending: Ending,
+        fault: Option<(Class, u32, Fault)>,
+        damaged: Option<u64>,
+    ) -> Check {
+        // Whoever asked to stop it had an answer to everything before.
+        let in_flight = !self.is_up() || self.node()?.status().healthy(std::time::Duration::MAX).is_err();
+        // A store that failed shows at the next tick only.
+        let broken = in_flight || self.store_failed()?;
+        let pooled = self.end(ending, broken)?;
+        let copy = match damaged {
+            Some(chance) if !self.setup.development => Some((damage::Copy::of(self)?, chance)),
+            _ => None,
+        };
+        self.weather().clear();
+        if let Some((class, after, fault)) = fault {
+            self.weather().arm(class, after, fault);
+        }
+        let mut tries = 0;
+        let mut pooled = Some(pooled).filter(|_| ending == Ending::Stop && !broken);
+        let began = loop {
+            let began = self.clocks.now();
+            if let Started::No(why) = self.start()? {
+                self.note(&format!("  does not start: {why}"));
+            } else if self.is_up() {
+                break began;
+            }
+            // It may have come as far as taking the saved pool.
+            pooled = None;
+            tries += 1;
+            if tries > 2 {
+                return Err("the node does not start in fair weather".to_owned());
+            }
+            self.weather().clear();
+            self.lose(ending);
+        };
+        self.check_survival(in_flight || tries > 0, began)?;
+        self.check_pool(pooled)?;
+        match copy {
+            Some((copy, chance)) => copy.check(self, chance),
+            None => Ok(()),
+        }
+    }
+
+    /// The process ends. Answers how many transactions its pool held.
+    pub fn end(&mut self, ending: Ending, broken: bool) -> Result<usize, String> {
+        let counts = self.node()?.pool().counts();
+        if ending == Ending::Stop && !broken {
+            self.weather().clear();
+            self.process()?.watch.disarm();
+            self.node()?.save().map_err(|error| format!("a clean stop: {error}"))?;
+        }
+        self.lose(ending);
+        self.counts.restarts += 1;
+        Ok(counts.pooled + counts.queued)
+    }
+
+    fn lose(&mut self, ending: Ending) {
+        self.forget_held();
+        self.snapshots.clear();
+        self.process = None;
+        match ending {
+            Ending::Stop | Ending::Kill => {
+                self.disk.kill();
+                self.weather().counts.fault("process killed");
+            }
+            Ending::PowerLoss(seed) => {
+                if self.disk.is_down() && self.weather().was_writing() {
+                    self.weather().counts.fault("torn write");
+                }
+                self.disk.lose_power(seed);
+                self.weather().counts.fault("power lost");
+            }
+        }
+    }
+
+    /// Everything that was ever shown is there. Beyond it there is at most the append that was on its way.
+    fn check_survival(&mut self, in_flight: bool, began: foreseal_node::Now) -> Check {
+        let (view, rules) = (self.view()?, self.rules());
+        let instead = self.instead.take().filter(|_| in_flight);
+        let bases = std::iter::once((self.ledger.clone(), true)).chain(instead.map(|base| (base, false)));
+        let mut first = None;
+        for (base, sealed_as_shown) in bases {
+            let mut ledger = base.clone();
+            match ledger.survive(&view, Rules { sealed_as_shown, ..rules }) {
+                Ok(()) => {
+                    let appends = ledger.appends_since(&base);
+                    if !self.setup.development && appends > u64::from(in_flight) {
+                        return Err(format!("{appends} appends are there that were never shown"));
+                    }
+                    return self.go_on(ledger, began);
+                }
+                Err(what) => {
+                    first.get_or_insert(what);
+                }
+            }
+        }
+        Err(format!("after a restart, {}", first.unwrap_or_default()))
+    }
+
+    /// Goes on with what there is after a restart.
+    pub fn go_on(&mut self, ledger: Ledger, began: foreseal_node::Now) -> Check {
+        // The clocks when the first view was made; they may have moved since the start began.
+        let now = foreseal_node::Now {
+            unix: began.unix + self.time.ticked.saturating_sub(began.monotonic),
+            monotonic: self.time.ticked,
+        };
+        if !self.setup.development {
+            // A block that nobody saw was opened by the tick that broke off.
+            self.check_opened(&ledger, self.time.given.unwrap_or(now))?;
+            let timestamp = ledger.pending().map_or(0, |open| open.timestamp);
+            self.time.due = time::due(now, timestamp, self.setup.block_time);
+        }
+        self.time.given = None;
+        self.ledger = ledger;
+        self.check_age()
+    }
+
+    /// The pool is promised to nobody, but a clean stop keeps it, and the status says which it was.
+    fn check_pool(&self, pooled: Option<usize>) -> Check {
+        let (start, counts) = (self.node()?.status().pool_start, self.node()?.pool().counts());
+        match (pooled, start) {
+            (Some(pooled), PoolStart::Restored(_)) if counts.pooled + counts.queued == pooled => Ok(()),
+            (None, PoolStart::New | PoolStart::LostInCrash | PoolStart::Restored(_)) => Ok(()),
+            (pooled, start) => Err(format!(
+                "of {pooled:?} transactions {} are in the pool after a restart: {start:?}",
+                counts.pooled + counts.queued
+            )),
+        }
+    }
+
+    /// Somebody who has nothing but the journal makes the same chain of it.
+    pub fn replay_all(&mut self) -> Check {
+        let view = self.view()?;
+        let genesis = view.sealed(0).ok().flatten().ok_or("no genesis")?.block.hash;
+        let identity = Identity { chain_id: view.spec().chain_id(), genesis };
+        let options = Options { identity, segment_bytes: self.setup.segment_bytes, entropy: [0; 32] };
+        let disk = Arc::new(self.disk.fork());
+        let (journal, _) = Journal::open(&self.settings.datadir.join("journal"), disk, options)
+            .map_err(|error| format!("the journal of a running node: {error}"))?;
+        if journal.first_sequence() > 0 {
+            return Ok(());
+        }
+        let mut chain = Chain::new(view.spec().clone(), self.settings.finality);
+        for append in journal.replay().map_err(|error| error.to_string())? {
+            for record in append.map_err(|error| error.to_string())?.records {
+                replay(&mut chain, 0, &record).map_err(|error| error.to_string())?;
+            }
+        }
+        let replayed = chain.view().ok_or("the journal ends without a block being built")?;
+        let mut ledger = Ledger::default();
+        ledger.survive(&replayed, self.rules())?;
+        if ledger == self.ledger { Ok(()) } else { Err("a replay makes another chain".to_owned()) }
+    }
+}

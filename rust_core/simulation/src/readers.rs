@@ -1,0 +1,170 @@
+//! Those who look: readers who hold a view, and subscribers who follow the feed.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    ops::ControlFlow,
+    sync::Arc,
+};
+
+use alloy_primitives::{Address, B256};
+use foreseal_node::{BlockAtStep, BlockId, Change, FeedError, Place, ResolveError, View, changes};
+use foreseal_state::{StateError, StateReader};
+
+use crate::ledger::{Check, Ledger};
+
+/// A view that somebody took a while ago.
+pub struct Held {
+    view: Arc<View>,
+    answers: u64,
+    /// How often the chain had gone back then.
+    unwinds: u64,
+    /// Blocks that it asks for.
+    blocks: [u64; 2],
+}
+
+impl Held {
+    /// Takes the newest view; `chance` says which old blocks are asked for.
+    pub fn take(view: Arc<View>, unwinds: u64, chance: u64, accounts: &[Address]) -> Result<Self, String> {
+        let sealed = view.latest().number() + 1;
+        let blocks = [chance % sealed, (chance >> 32) % sealed];
+        let answers = answers(&view, blocks, accounts).map_err(|error| format!("a new view: {error}"))?;
+        Ok(Self { view, answers, unwinds, blocks })
+    }
+
+    /// Asks it everything again: the answers are those of then, or after an unwind that the view is gone.
+    pub fn look(&self, unwinds: u64, accounts: &[Address]) -> Check {
+        let (number, index) = (self.view.pending().number(), self.view.pending_index());
+        match answers(&self.view, self.blocks, accounts) {
+            Ok(answers) if answers == self.answers => Ok(()),
+            Ok(_) => Err(format!("the view of step {number}.{index} answers otherwise than before")),
+            Err(ResolveError::Read(StateError::ViewGone)) if unwinds > self.unwinds => Ok(()),
+            Err(error) => Err(format!("the view of step {number}.{index}: {error}")),
+        }
+    }
+}
+
+/// What a view answers.
+fn answers(view: &View, blocks: [u64; 2], accounts: &[Address]) -> Result<u64, ResolveError> {
+    let mut hasher = DefaultHasher::new();
+    let pending = view.pending();
+    (pending.block.hash, view.pending_index(), view.safe(), view.finalized()).hash(&mut hasher);
+    let numbers = blocks.map(BlockId::Number);
+    for id in [BlockId::Pending, BlockId::Latest, BlockId::Safe].into_iter().chain(numbers) {
+        let executed = view.resolve(id)?;
+        (executed.number(), executed.block.hash, executed.block.transactions.len()).hash(&mut hasher);
+        for account in executed.state.accounts(accounts)? {
+            account.map(|account| (account.nonce, account.balance)).hash(&mut hasher);
+        }
+        for transaction in executed.block.transactions.iter().take(2) {
+            let found = view.transaction(&transaction.hash())?;
+            found.map(|(block, index)| (block.number(), index)).hash(&mut hasher);
+        }
+        let first = view.resolve(BlockId::Step { number: executed.number(), index: 0 });
+        first.ok().map(|step| step.block.hash).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// One thing that a subscriber was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Told {
+    /// With the step's own transactions.
+    Step(u64, u64, B256, Vec<B256>),
+    Sealed(u64, B256),
+}
+
+/// A subscriber: all that it was told and not told to forget, and its cursor.
+#[derive(Clone)]
+pub struct Client {
+    list: Vec<Told>,
+    place: Place,
+    /// How many changes it applied.
+    pub changes: u64,
+}
+
+/// What the ledger would have told from the start.
+fn told(ledger: &Ledger) -> Vec<Told> {
+    let mut list = Vec::new();
+    for block in &ledger.blocks {
+        let mut first = 0;
+        for (index, &(hash, count)) in (0..).zip(&block.steps) {
+            let own = block.transactions[first..count].iter().map(|included| included.hash).collect();
+            list.push(Told::Step(block.number, index, hash, own));
+            first = count;
+        }
+        if block.sealed {
+            list.push(Told::Sealed(block.number, block.steps[block.steps.len() - 1].0));
+        }
+    }
+    list
+}
+
+fn step(step: &BlockAtStep) -> Told {
+    let own = step.block.transactions.iter().skip(step.first).map(|one| one.hash()).collect();
+    Told::Step(step.block.header.number, step.index, step.block.hash, own)
+}
+
+impl Client {
+    /// One that has everything so far.
+    pub fn new(ledger: &Ledger, view: &View) -> Self {
+        Self { list: told(ledger), place: view.place(), changes: 0 }
+    }
+
+    fn apply(&mut self, change: &Change, after: Place) -> Check {
+        let gone = match change {
+            Change::Step(new) => {
+                self.list.push(step(new));
+                None
+            }
+            Change::Sealed(block) => {
+                self.list.push(Told::Sealed(block.header.number, block.hash));
+                None
+            }
+            Change::Removed(old) => Some(step(old)),
+            Change::Unsealed(block) => Some(Told::Sealed(block.header.number, block.hash)),
+        };
+        (self.place, self.changes) = (after, self.changes + 1);
+        match gone {
+            Some(gone) if self.list.pop().as_ref() != Some(&gone) => {
+                Err(format!("a subscriber is told to forget {gone:?}, which is not its newest"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Catches up from its cursor. What it has then is what was shown, in order, each once. `trimmed` says whether the
+    /// journal has lost its beginning.
+    pub fn follow(&mut self, view: &View, ledger: &Ledger, (compare, trimmed): (bool, bool)) -> Check {
+        let (from, mut fault) = (self.place, None);
+        let reached = changes(view, from, &mut |change, after| {
+            if let Err(what) = self.apply(&change, after) {
+                fault.get_or_insert(what);
+            }
+            ControlFlow::Continue(())
+        });
+        match reached {
+            Err(FeedError::Read(error)) => return Err(format!("the feed cannot be read: {error}")),
+            // Steps that were undone are remembered as long as the journal has them.
+            Err(FeedError::CursorGone { .. }) if trimmed && !ledger.holds(from.number, from.hash) => {
+                *self = Self { changes: self.changes, ..Self::new(ledger, view) };
+                return Ok(());
+            }
+            Err(error @ FeedError::CursorGone { .. }) => {
+                return Err(format!("the cursor {from:?} was shown: {error}"));
+            }
+            Ok(_) => {}
+        }
+        if !compare {
+            self.list = told(ledger);
+            return Ok(());
+        }
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        if self.list == told(ledger) {
+            Ok(())
+        } else {
+            Err(format!("a subscriber at {from:?} was told another chain than was shown"))
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! One seed: a node, its world, and what must be true after every act.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use alloy_primitives::B256;
+use foreseal_journal::simulated::SimulatedDisk;
+use foreseal_node::{Clock, Node, NodeError, Phase, Producer, Settings, SubmitError, View};
+use tempfile::TempDir;
+
+use crate::{
+    act::{Act, Ending, Setup},
+    counts::Counts,
+    ledger::{Check, Ledger, Rules},
+    process::{self, Started},
+    readers::{Client, Held},
+    senders::{Order, Senders},
+    time::{self, Timing},
+    world::{Clocks, Watch, Weather},
+};
+
+/// Views that are held at a time.
+const HELD: usize = 6;
+
+/// A node that runs.
+pub struct Process {
+    pub node: Arc<Node>,
+    pub producer: Producer,
+    pub watch: Arc<Watch>,
+}
+
+/// A seed that is played.
+pub struct Run {
+    pub setup: Setup,
+    /// Goes with it.
+    _folder: TempDir,
+    pub settings: Settings,
+    pub clocks: Arc<Clocks>,
+    pub disk: SimulatedDisk,
+    pub weather: Arc<Mutex<Weather>>,
+    /// `mixHash` values that were given.
+    pub mixes: Arc<AtomicU64>,
+    /// `None` between two processes.
+    pub process: Option<Process>,
+    pub ledger: Ledger,
+    /// What the chain is instead, if a change that was asked for was made.
+    pub instead: Option<Ledger>,
+    pub senders: Senders,
+    held: Vec<Held>,
+    clients: Vec<Client>,
+    /// How often the chain went back.
+    pub unwinds: u64,
+    pub snapshots: Vec<(u64, Ledger)>,
+    /// State was written at will: two ways to a step may have the same name.
+    pub written: bool,
+    pub time: Timing,
+    pub counts: Counts,
+    /// What happened, a line each.
+    pub trace: Vec<String>,
+}
+
+impl Run {
+    /// The first process of a seed, started on an empty disk in fair weather.
+    pub fn new(setup: Setup) -> Result<Self, String> {
+        let folder = process::folder()?;
+        let senders = Senders::default();
+        let settings = process::settings(&setup, folder.path(), senders.funded());
+        let clocks = Arc::new(Clocks::default());
+        let (disk, weather) = (SimulatedDisk::default(), Arc::new(Mutex::new(Weather::new(clocks.clone()))));
+        disk.judge_by(weather.clone());
+        let mut run = Self {
+            setup,
+            _folder: folder,
+            settings,
+            clocks,
+            disk,
+            weather,
+            mixes: Arc::default(),
+            process: None,
+            ledger: Ledger::default(),
+            instead: None,
+            senders,
+            held: Vec::new(),
+            clients: Vec::new(),
+            unwinds: 0,
+            snapshots: Vec::new(),
+            written: false,
+            time: Timing::default(),
+            counts: Counts { seeds: 1, ..Counts::default() },
+            trace: Vec::new(),
+        };
+        let began = run.clocks.now();
+        match run.start()? {
+            Started::Yes => {}
+            Started::No(why) => return Err(format!("the first process does not start: {why}")),
+        }
+        let mut ledger = Ledger::default();
+        ledger.survive(&*run.view()?, run.rules())?;
+        run.go_on(ledger, began)?;
+        run.clients.push(Client::new(&run.ledger, &*run.view()?));
+        Ok(run)
+    }
+
+    pub fn weather(&self) -> MutexGuard<'_, Weather> {
+        self.weather.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn process(&mut self) -> Result<&mut Process, String> {
+        self.process.as_mut().ok_or_else(|| "no process runs".to_owned())
+    }
+
+    pub fn node(&self) -> Result<&Arc<Node>, String> {
+        self.process.as_ref().map(|process| &process.node).ok_or_else(|| "no process runs".to_owned())
+    }
+
+    pub fn view(&self) -> Result<Arc<View>, String> {
+        self.node()?.view().ok_or_else(|| "there is no view".to_owned())
+    }
+
+    pub fn rules(&self) -> Rules {
+        let development = self.setup.development;
+        let apart = if development { 1 } else { self.setup.block_time };
+        Rules { apart, sealed_as_shown: true }
+    }
+
+    /// A line for people. The folder has another name each time.
+    pub fn note(&mut self, line: &str) {
+        self.trace.push(line.replace(&self.settings.datadir.display().to_string(), "data"));
+    }
+
+    /// Does one thing, and sees that nothing was broken by it.
+    pub fn act(&mut self, act: &Act) -> Check {
+        self.counts.acts += 1;
+        let done = self.perform(act);
+        let shown = self.ledger.pending().map(super::ledger::Block::name).unwrap_or_default();
+        match done {
+            Ok(()) => self.note(&format!("{act:?}  ->  {shown}")),
+            Err(ref what) => self.note(&format!("{act:?}  ->  {shown}\n  BROKEN: {what}")),
+        }
+        done
+    }
+
+    fn perform(&mut self, act: &Act) -> Check {
+        match *act {
+            Act::Submit { given, sender, chance } => self.submit(given, sender, chance)?,
+            Act::Tick { ms } => return self.tick(ms),
+            Act::Stall { ms } => self.clocks.pass(ms),
+            Act::Jump { ms } => {
+                self.clocks.jump(ms);
+                self.weather().counts.fault(if ms < 0 {
+                    "wall clock set back"
+                } else {
+                    "wall clock set forward"
+                });
+            }
+            Act::Hold { chance } => self.hold(chance)?,
+            Act::Look { chance } => self.look(chance)?,
+            Act::Follow { chance } => self.follow(chance)?,
+            Act::Store => {
+                self.node()?.write_store();
+                return self.settle();
+            }
+            Act::SecondWriter => self.second_writer()?,
+            Act::Disk { class, after, fault } => self.weather().arm(class, after, fault),
+            Act::Full(full) => self.weather().set_full(full),
+            Act::Slow { operations, ms } => self.weather().set_slow(operations, ms),
+            Act::Crash { point, after, end } => self.process()?.watch.arm(point, after, end),
+            Act::Restart { ending, fault, damage } => return self.restart(ending, fault, damage),
+            Act::Change(change) => return self.change(change),
+        }
+        self.check_age()
+    }
+
+    /// Age and health say when the last tick was.
+    pub fn check_age(&self) -> Check {
+        let (node, now) = (self.node()?, self.clocks.now().monotonic);
+        let age = now.checked_sub(self.time.ticked).ok_or("a tick in the future")?;
+        if node.age() != age {
+            return Err(format!("the age is {:?}, the last tick was {age:?} ago", node.age()));
+        }
+        let (limit, healthy) = (node.tick_limit(), node.status().healthy(node.tick_limit()));
+        if healthy.is_ok() == (age <= limit) || self.failure().is_some() {
+            Ok(())
+        } else {
+            Err(format!("{age:?} after the last tick its health is {healthy:?}"))
+        }
+    }
+
+    /// Why production ended, if it did.
+    pub fn failure(&self) -> Option<String> {
+        match self.process.as_ref()?.node.status().phase {
+            Phase::Failed(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Time goes by, and the node ticks.
+    fn tick(&mut self, ms: u64) -> Check {
+        self.clocks.pass(ms);
+        let now = self.clocks.now();
+        self.time.given = Some(now);
+        let latest = self.view()?.latest().number();
+        let development = self.setup.development;
+        let process = self.process()?;
+        if !development {
+            process.watch.keep(process.node.pool().all().iter().map(|pooled| pooled.hash()).collect());
+        }
+        let done = crate::quietly(|| process.producer.tick(now, &mut || true));
+        process.watch.keep(Vec::new());
+        if matches!(done, Some(Ok(()))) && self.is_up() {
+            self.time.ticked = now.monotonic;
+            let due = now.monotonic >= self.time.due;
+            let sealed = self.view()?.latest().number() - latest;
+            if !development && sealed != u64::from(due) {
+                return Err(format!("a tick sealed {sealed} blocks, the block was due: {due}"));
+            }
+        }
+        self.settle()
+    }
+
+    /// Whether the process and the machine go on.
+    pub fn is_up(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| !process.watch.ended()) && !self.disk.is_down()
+    }
+
+    /// Looks at what an act left, and begins anew where the process ended or production did.
+    pub fn settle(&mut self) -> Check {
+        if let Some(missed) = self.process()?.watch.missed() {
+            return Err(missed);
+        }
+        self.observe()?;
+        if !self.is_up() {
+            return self.restart(self.chosen_ending(), None, None);
+        }
+        if let Some(why) = self.failure() {
+            self.check_failed(&why)?;
+            return self.restart(self.chosen_ending(), None, None);
+        }
+        self.instead = None;
+        self.check_age()
+    }
+
+    /// How a process that failed ends: drawn from the seed.
+    fn chosen_ending(&self) -> Ending {
+        let chance = self.setup.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
+            ^ (self.counts.acts << 7)
+            ^ self.counts.restarts;
+        if chance.is_multiple_of(3) { Ending::Kill } else { Ending::PowerLoss(chance) }
+    }
+
+    /// Notes what is shown now, which must be what was shown before and what came after it.
+    fn observe(&mut self) -> Check {
+        let view = self.view()?;
+        let rules = self.rules();
+        let mut ledger = self.ledger.clone();
+        let mut followed = ledger.follow(&view, rules);
+        if let (Err(_), Some(instead)) = (&followed, &self.instead) {
+            ledger = instead.clone();
+            followed = ledger.follow(&view, Rules { sealed_as_shown: false, ..rules });
+        }
+        followed?;
+        self.count(&ledger);
+        if !self.setup.development
+            && let Some(now) = self.time.given
+        {
+            self.check_opened(&ledger, now)?;
+        }
+        self.ledger = ledger;
+        Ok(())
+    }
+
+    fn count(&mut self, ledger: &Ledger) {
+        let (old, new) = (self.ledger.size(), ledger.size());
+        self.counts.steps += new.0.saturating_sub(old.0);
+        self.counts.sealed_blocks += new.1.saturating_sub(old.1);
+    }
+
+    /// A block that is new in `ledger` was opened at `now`: its time is that of its slot.
+    pub fn check_opened(&mut self, ledger: &Ledger, now: foreseal_node::Now) -> Check {
+        let Some((open, sealed)) = ledger.blocks.split_last() else { return Ok(()) };
+        if self.ledger.pending().is_some_and(|known| known.number == open.number) {
+            return Ok(());
+        }
+        let block_time = self.setup.block_time;
+        let parent = sealed.last().map_or(0, |parent| parent.timestamp);
+        let expected = time::timestamp(now, parent, block_time);
+        if open.timestamp != expected {
+            let name = open.name();
+            return Err(format!("block {name} has timestamp {}, its slot is {expected}", open.timestamp));
+        }
+        self.time.due = time::due(now, expected, block_time);
+        Ok(())
+    }
+
+    /// After a failure nothing new is shown, nothing is taken, and whoever asks is told.
+    fn check_failed(&mut self, why: &str) -> Check {
+        self.note(&format!("  production stopped: {why}"));
+        if !self.weather().take_struck() && !self.store_failed()? {
+            return Err(format!("production stopped without a fault: {why}"));
+        }
+        self.process()?.watch.disarm();
+        let before = self.view()?;
+        let now = self.clocks.now();
+        let ticked = self.process()?.producer.tick(now, &mut || true);
+        if ticked.is_ok() {
+            return Err("a tick after a failure is done".to_owned());
+        }
+        if !Arc::ptr_eq(&before, &self.view()?) {
+            return Err("something is shown after a failure".to_owned());
+        }
+        let node = self.node()?;
+        let order = Order { wallet: 0, nonce: 0, kind: 0, tip: 1 };
+        if !matches!(node.submit(&self.senders.sign(order)), Err(SubmitError::Stopped(_))) {
+            return Err("a submission is taken after a failure".to_owned());
+        }
+        if node.status().healthy(node.tick_limit()).is_ok() {
+            return Err("health is green after a failure".to_owned());
+        }
+        self.look(0)
+    }
+
+    /// Whether the store could not be written.
+    pub fn store_failed(&self) -> Result<bool, String> {
+        Ok(self.node()?.status().store.is_some_and(|store| store.failure.is_some()))
+    }
+
+    fn hold(&mut self, chance: u64) -> Check {
+        let held = Held::take(self.view()?, self.unwinds, chance, &self.senders.addresses())?;
+        if self.held.len() == HELD {
+            self.held.remove(0);
+        }
+        self.held.push(held);
+        Ok(())
+    }
+
+    fn look(&mut self, chance: u64) -> Check {
+        let accounts = self.senders.addresses();
+        for held in &self.held {
+            held.look(self.unwinds, &accounts)?;
+            self.counts.held_views += 1;
+        }
+        if !self.held.is_empty() {
+            self.held.remove(usize::try_from(chance).unwrap_or(0) % self.held.len());
+        }
+        Ok(())
+    }
+
+    /// Readers of a process go with it.
+    pub fn forget_held(&mut self) {
+        self.held.clear();
+    }
+
+    fn follow(&mut self, chance: u64) -> Check {
+        let view = self.view()?;
+        if self.clients.len() < 4 {
+            self.clients.push(Client::new(&self.ledger, &view));
+        }
+        let at = usize::try_from(chance).unwrap_or(0) % self.clients.len();
+        let first = self.settings.datadir.join("journal").join("0000000001.segment");
+        let told = (!self.written, !self.disk.files().contains(&first));
+        let before = self.clients[at].changes;
+        self.clients[at].follow(&view, &self.ledger, told)?;
+        self.counts.changes += self.clients[at].changes - before;
+        Ok(())
+    }
+
+    /// Whoever comes second is told so, and changes nothing.
+    fn second_writer(&mut self) -> Check {
+        self.weather().counts.fault("second writer");
+        match process::open(&self.settings, self.clocks.clone(), self.disk.clone(), Arc::default()) {
+            Err(NodeError::InUse(_)) => Ok(()),
+            Err(error) => Err(format!("a second writer is refused for another reason: {error}")),
+            Ok(_) => Err("there are two writers".to_owned()),
+        }
+    }
+
+    /// In fair weather the node gets on; everything shown is there at the end, and after one more loss of power.
+    pub fn finish(&mut self) -> Check {
+        self.weather().clear();
+        self.process()?.watch.disarm();
+        // What went wrong before shows now.
+        self.tick(0)?;
+        for _ in 0..3 {
+            let before = self.view()?.latest().number();
+            self.tick(self.setup.block_time * 1_000)?;
+            if self.view()?.latest().number() <= before {
+                return Err("no block is sealed in fair weather".to_owned());
+            }
+        }
+        let left = self.node()?.pool().counts().pooled;
+        if left > 0 {
+            return Err(format!("{left} transactions that can run are left in the pool"));
+        }
+        self.restart(Ending::PowerLoss(self.setup.seed), None, None)?;
+        for at in 0..self.clients.len() as u64 {
+            self.follow(at)?;
+        }
+        let included = self.ledger.blocks.iter().flat_map(|block| &block.transactions);
+        if let Some(stranger) = included.map(|one| one.hash).find(|hash| !self.senders.is_taken(hash)) {
+            return Err(format!("transaction {stranger} was never submitted, or was refused"));
+        }
+        self.replay_all()
+    }
+
+    /// The number that comes next, as `mixHash`.
+    pub fn randomness(mixes: Arc<AtomicU64>) -> Box<dyn FnMut() -> B256 + Send> {
+        Box::new(move || {
+            let count = mixes.fetch_add(1, Ordering::SeqCst) + 1;
+            B256::from(alloy_primitives::U256::from(count))
+        })
+    }
+}

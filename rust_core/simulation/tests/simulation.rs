@@ -1,0 +1,52 @@
+//! The short form of the simulation: a fixed number of seeds, about a minute of two cores. `FORESEAL_SEEDS` says how many others,
+//! `FORESEAL_SEED` from which on; `make simulate` is the long form.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use foreseal_simulation::{Counts, every_byte, play, run_seeds};
+
+/// Played on every change.
+const SEEDS: u64 = 6_000;
+
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |value| value.parse().expect("a number"))
+}
+
+/// Whatever happens to disk, clock and process.
+#[test]
+fn every_seed_keeps_what_was_promised() {
+    let (first, seeds) = (setting("FORESEAL_SEED", 1), setting("FORESEAL_SEEDS", SEEDS));
+    let counts = run_seeds(first, seeds).unwrap_or_else(|failure| panic!("{failure}"));
+    print!("{counts}");
+    if seeds >= SEEDS {
+        assert_everything_was_tried(&counts);
+    }
+}
+
+/// A schedule that no longer reaches something finds nothing there.
+fn assert_everything_was_tried(counts: &Counts) {
+    assert_eq!((counts.faults.len(), counts.crashes.len()), (FAULTS, CRASHES), "{counts}");
+    let least = counts.faults.iter().chain(&counts.crashes).min_by_key(|(_, count)| **count);
+    assert!(least.is_some_and(|(_, count)| *count >= 20), "{counts}");
+}
+
+const FAULTS: usize = 21;
+const CRASHES: usize = 18;
+
+/// A seed that fails can be looked at again.
+#[test]
+fn a_seed_plays_the_same_each_time() {
+    for seed in 1..=40 {
+        let played = || play(seed).unwrap_or_else(|failure| panic!("{failure}"));
+        let (first, second) = (played(), played());
+        assert_eq!(first.1, second.1, "seed {seed}");
+        assert_eq!(first.0, second.0, "seed {seed}");
+    }
+}
+
+/// Of each byte and each length every 23rd; the long form tries them all.
+#[test]
+fn damage_anywhere_is_named_or_tears_the_last_append() {
+    let done = every_byte(11, 23).unwrap_or_else(|what| panic!("{what}"));
+    assert!(done.refused > 500 && done.starts > done.refused, "{done:?}");
+}
