@@ -218,6 +218,9 @@ class FakeNode:
     def _gone(self) -> RpcError:
         return RpcError(-32001, "the cursor is not kept", orjson.dumps(cursor_of(self.steps[0])))
 
+    def report(self, metrics: bytes) -> None:
+        self.log.append("report")
+
     def freshness(self) -> tuple[int, int, int]:
         return self.block, 3, 42
 
