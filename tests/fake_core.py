@@ -43,7 +43,6 @@ class FakeNode:
         self.held: list[tuple[int, Callable[[], bytes | RpcError]]] = []
         self.hold = False
         self.log: list[str] = []
-        self.reported = b""
         """What a follower told its sequencer last."""
         self.healthy = (True, "")
         self.channels: dict[bytes, tuple[int, int]] = {}
@@ -122,9 +121,6 @@ class FakeNode:
             ticket, outcome = self.held.pop()
             self._done.append((ticket, outcome()))
         os.eventfd_write(self._event, 1)
-
-    def report(self, metrics: bytes) -> None:
-        self.reported = metrics
 
     def reports(self) -> list[tuple[str, int, int, bytes]]:
         return [("worker-1", 2, 5000, b"")]
