@@ -18,7 +18,7 @@ from live.blocks import wait_for
 from live.group import group_of
 
 HERE = Path(__file__).parent
-SECONDS = 30
+SECONDS = 60
 JSON = {"content-type": "application/json"}
 
 
