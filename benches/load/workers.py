@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ CALLS: dict[str, tuple[str, list[Any]]] = {
     "eth_getBalance": ("eth_getBalance", [ACCOUNT, "pending"]),
     "eth_getBlockByNumber": ("eth_getBlockByNumber", ["pending", True]),
 }
+# The supervisor says when a process is ready.
+LOGGED = ("--log-level", "warn,foreseal.supervisor=info")
 _READY = re.compile(r"a process is ready")
 _URL = re.compile(r"127\.0\.0\.1:(\d+)")
 _SECONDS = 60.0
@@ -53,10 +57,16 @@ def _wait_for_port(process: "subprocess.Popen[bytes]", log: Path, workers: int) 
     while time.monotonic() < end and process.poll() is None:
         text = log.read_text()
         found = _URL.search(text)
-        if found and (workers == 1 or len(_READY.findall(text)) == workers + 1):
+        if found and (_is_ready(int(found[1])) if workers == 1 else len(_READY.findall(text)) == workers + 1):
             return int(found[1])
         time.sleep(0.05)
     raise RuntimeError(f"it did not start: {log.read_text()}")
+
+
+def _is_ready(port: int) -> bool:
+    with suppress(urllib.error.URLError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+        return bool(answer.status == 200)
+    return False
 
 
 def make_chain(folder: Path) -> None:
@@ -161,7 +171,7 @@ def main() -> None:
             for workers in (1, *options.workers):
                 datadir = folder / str(workers)
                 shutil.copytree(folder / "made", datadir)
-                arguments = ("run", "--datadir", str(datadir), *production, "--workers", str(workers))
+                arguments = ("run", "--datadir", str(datadir), *production, *LOGGED, "--workers", str(workers))
                 ports[workers] = stack.enter_context(served(*arguments, workers=workers))
             results = summary(uvloop.run(measure(ports, options.rounds, options.seconds)))
             followed = [{"workers": n} | uvloop.run(follow(port, options.submissions)) for n, port in ports.items()]

@@ -33,7 +33,8 @@ class WorkersNode:
             """Logs and returns the number of its block."""
         finally:
             made.stop()
-        more = ("--workers", str(workers), "--admin", "127.0.0.1:0", *arguments)
+        logged = ("--log-level", "warn,foreseal.supervisor=info")
+        more = ("--workers", str(workers), "--admin", "127.0.0.1:0", *logged, *arguments)
         self.command = [foreseal_command(), "run", *common, *more]
         self.live = LiveNode(self.command)
         found = wait_for(lambda: _ADMIN.search(self.live.printed), SECONDS, "admin URL")
