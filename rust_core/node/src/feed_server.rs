@@ -15,7 +15,7 @@ mod peers;
 mod server;
 
 pub(crate) use connection::{BEAT, SILENCE};
-pub(crate) use frames::FrameLog;
+pub(crate) use frames::{FrameLog, Room};
 pub use peers::FollowerStatus;
 pub(crate) use peers::Peers;
 pub(crate) use server::{FeedServer, Source};

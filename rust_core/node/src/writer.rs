@@ -11,7 +11,7 @@ use crate::{
     NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
-    feed_server::{FeedServer, FrameLog, Peers, Source},
+    feed_server::{FeedServer, FrameLog, Peers, Room, Source},
     node::Surroundings,
     sequencer::{Makes, Sequencer},
     shared::Shared,
@@ -51,7 +51,8 @@ impl Writer {
         self.shared.set_gauge(started.link.gauge());
         let past = started.journal.past();
         if self.feed().is_some() {
-            self.shared.set_frames(Arc::new(FrameLog::new(started.journal.next_sequence())));
+            let log = FrameLog::new(started.journal.next_sequence(), Room::default());
+            self.shared.set_frames(Arc::new(log));
         }
         let makes = Makes { random: surroundings.randomness, signer: self.signer.clone() };
         let sequencer = Sequencer::start(started, self.shared.clone(), self.settings.clone(), makes)?;

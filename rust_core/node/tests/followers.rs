@@ -4,13 +4,15 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use foreseal_journal::{
     RealDisk,
     simulated::{Fault, SimulatedDisk},
 };
-use foreseal_node::{Node, NodeError, Phase, Role, Settings, SteppedClock};
+use foreseal_node::{
+    Change, Development, Node, NodeError, Phase, Role, Settings, SteppedClock, StoreSettings, changes,
+};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use proptest::{
     prelude::*,
@@ -149,6 +151,50 @@ fn what_cannot_be_followed_is_refused() {
     assert!(node.control(|_| Ok(())).unwrap_err().to_string().contains("follows the sequencer"));
     node.stop();
     assert_eq!(node.status().phase, Phase::Stopped);
+}
+
+/// The journal went on without it and has let go of where it was.
+#[test]
+fn one_whose_cursor_is_gone_begins_again_with_the_store() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let store = StoreSettings { retention: 0, ..StoreSettings::default() };
+    let development = Some(Development::default());
+    let settings =
+        Settings { segment_bytes: 1 << 14, store, development, ..serving(datadir.path(), &wallets) };
+    let clock = Arc::<SteppedClock>::default();
+    let open = |role: Role| {
+        let settings = Settings { role, ..settings.clone() };
+        Bench::open(settings, clock.clone(), Arc::new(RealDisk)).unwrap()
+    };
+    let mut sequencer = open(settings.role.clone());
+    let mut workload = Workload::new(wallets.clone(), Kinds::Transfers, 5);
+    let follower = follow_here(&settings, clock.clone());
+    sequencer.node.submit(&workload.next_transaction()).unwrap();
+    sequencer.tick();
+    let before = caught_up(&sequencer.node, &follower);
+    let seen = (before.place(), fingerprint(&before));
+    drop(sequencer);
+    let mut alone = open(Role::Sequencer { feed: None });
+    alone.node.control(|writer| writer.mine(80, None)).unwrap();
+    alone.node.drain().unwrap();
+    // The next append lets go of what the store has.
+    alone.seal();
+    drop(alone);
+    let mut sequencer = open(settings.role.clone());
+    let view = caught_up(&sequencer.node, &follower);
+    assert_eq!(follower.status().following.unwrap().beginnings, 2);
+    assert_eq!(fingerprint(&view), fingerprint(&sequencer.view()));
+    assert_eq!(fingerprint(&before), seen.1, "what was shown stays what it was");
+    let mut steps = 0;
+    let count = &mut |change: Change, _| {
+        steps += u64::from(matches!(change, Change::Step(_)));
+        ControlFlow::Continue(())
+    };
+    assert_eq!(changes(&view, seen.0, count).unwrap(), view.place(), "who was there goes on from there");
+    assert!(steps > 80);
+    sequencer.node.submit(&workload.next_transaction()).unwrap();
+    sequencer.tick();
+    caught_up(&sequencer.node, &follower);
 }
 
 /// What a follower showed is what the sequencer has after a power loss, wherever the disk failed.

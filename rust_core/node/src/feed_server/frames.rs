@@ -10,8 +10,18 @@ use parking_lot::{Condvar, Mutex};
 use crate::wire::Down;
 
 /// What the ring holds at most.
-const BYTES: usize = 64 << 20;
-const FRAMES: usize = 32_768;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub bytes: usize,
+    pub frames: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { bytes: 64 << 20, frames: 32_768 }
+    }
+}
+
 /// What is taken out at a time, at most; a frame that is larger is taken alone.
 const TAKEN: usize = 1 << 20;
 
@@ -22,6 +32,7 @@ const TAKEN: usize = 1 << 20;
 pub(crate) struct FrameLog {
     ring: Mutex<Ring>,
     grown: Condvar,
+    room: Room,
 }
 
 #[derive(Debug)]
@@ -73,10 +84,10 @@ pub(crate) struct Standing {
 
 impl FrameLog {
     /// An empty one, for the appends from number `next` on.
-    pub fn new(next: u64) -> Self {
+    pub fn new(next: u64, room: Room) -> Self {
         let frames = VecDeque::new();
         let ring = Ring { frames, first: 0, bytes: 0, next, ticks: 0, wakes: 0, takers: 0, closed: false };
-        Self { ring: Mutex::new(ring), grown: Condvar::new() }
+        Self { ring: Mutex::new(ring), grown: Condvar::new(), room }
     }
 
     /// An append is durable and shown.
@@ -86,7 +97,8 @@ impl FrameLog {
         ring.next = sequence + 1;
         // Followers are few; without any the bytes are not even copied.
         if ring.takers > 0 {
-            ring.push(Framed { bytes: Down::Append(append).encode().into(), append: Some((sequence, hash)) });
+            let bytes = Down::Append(append).encode().into();
+            ring.push(Framed { bytes, append: Some((sequence, hash)) }, self.room);
         }
         drop(ring);
         self.grown.notify_all();
@@ -153,7 +165,7 @@ impl PoolSink for FrameLog {
         let mut bytes = Vec::new();
         event.encode(&mut bytes);
         let bytes = Down::Pool(bytes.into()).encode().into();
-        self.ring.lock().push(Framed { bytes, append: None });
+        self.ring.lock().push(Framed { bytes, append: None }, self.room);
         self.grown.notify_all();
     }
 }
@@ -173,10 +185,10 @@ impl Ring {
         self.bytes = 0;
     }
 
-    fn push(&mut self, frame: Framed) {
+    fn push(&mut self, frame: Framed, room: Room) {
         self.bytes += frame.bytes.len();
         self.frames.push_back(frame);
-        while self.bytes > BYTES || self.frames.len() > FRAMES {
+        while self.bytes > room.bytes || self.frames.len() > room.frames {
             let Some(oldest) = self.frames.pop_front() else { break };
             self.first += 1;
             self.bytes -= oldest.bytes.len();
@@ -199,5 +211,96 @@ impl Ring {
             true if self.closed => Taken::Closed,
             true => Taken::Nothing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use foreseal_pool::{Pool, PoolConfig};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn append(sequence: u64) -> Whole {
+        Whole { sequence, hash: B256::with_last_byte(1), count: 1, records: vec![0; 100] }
+    }
+
+    fn of(frames: usize) -> FrameLog {
+        let log = FrameLog::new(5, Room { frames, ..Room::default() });
+        log.attach();
+        log
+    }
+
+    fn count(taken: &Taken) -> usize {
+        match taken {
+            Taken::Frames(frames) => frames.len(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn whoever_is_slower_than_the_ring_is_long_falls_behind() {
+        let log = of(4);
+        let begun = log.standing();
+        (5..9).for_each(|sequence| log.append(append(sequence)));
+        assert_eq!(count(&log.take(begun.end, begun, LONG).0), 4);
+        assert_eq!(log.appends(5, 9).unwrap().len(), 4);
+        log.append(append(9));
+        assert!(matches!(log.take(begun.end, begun, LONG).0, Taken::FellBehind));
+        assert!(log.appends(5, 10).is_none() && log.appends(6, 10).is_some());
+        assert_eq!((log.standing().end, log.standing().next), (begun.end + 5, 10));
+    }
+
+    #[test]
+    fn a_ring_has_a_bound_in_bytes() {
+        let log = FrameLog::new(0, Room { bytes: 1_000, frames: 1_000 });
+        log.attach();
+        (0..50).for_each(|sequence| log.append(append(sequence)));
+        let ring = log.ring.lock();
+        assert!(ring.bytes <= 1_000 && ring.frames.len() > 3);
+    }
+
+    #[test]
+    fn without_followers_nothing_is_kept_and_places_go_on() {
+        let log = FrameLog::new(5, Room::default());
+        log.append(append(5));
+        log.attach();
+        let begun = log.standing();
+        assert_eq!(begun.next, 6);
+        log.append(append(6));
+        log.detach();
+        {
+            let ring = log.ring.lock();
+            assert_eq!((ring.frames.len(), ring.bytes), (0, 0));
+        }
+        log.attach();
+        assert!(log.standing().end > begun.end);
+    }
+
+    #[test]
+    fn who_waits_is_woken_by_a_frame_a_tick_a_word_and_the_end() {
+        let log = Arc::new(of(9));
+        let wakes: [fn(&FrameLog); 5] = [
+            |log| log.append(append(5)),
+            FrameLog::tick,
+            FrameLog::wake,
+            |log| Pool::new(PoolConfig::default()).whole(|event| log.event(&event)),
+            FrameLog::close,
+        ];
+        for wake in wakes {
+            let seen = log.standing();
+            let (woken, hear) = mpsc::channel();
+            let other = log.clone();
+            std::thread::spawn(move || woken.send(other.take(seen.end, seen, LONG)).unwrap());
+            wake(&log);
+            hear.recv_timeout(LONG).expect("it is woken");
+            // What happened between the look and the wait is not waited for.
+            log.take(seen.end, seen, LONG);
+        }
+        let seen = log.standing();
+        assert!(matches!(log.take(seen.end, seen, LONG).0, Taken::Closed));
     }
 }

@@ -1,0 +1,161 @@
+//! Frames between sequencer and followers: what is written is read, and whatever else comes is an error with a name.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::time::Duration;
+
+use alloy_primitives::{Address, B256, Bytes};
+use foreseal_journal::{Identity, Whole};
+use foreseal_node::{
+    FinalityDepth, Phase, PoolStart, Production, StoreStatus, SubmitError,
+    wire::{
+        Cursor, Down, Ending, GREATEST_UP, Hello, Outcome, Pulse, Said, Up, Welcome, WireError, read_frame,
+    },
+};
+use foreseal_pool::{Added, Admission, PoolError, Waiting};
+use proptest::prelude::*;
+
+fn said(phase: Phase) -> Said {
+    let failure = Some("the disk is full".to_owned());
+    let store = StoreStatus { head: Some(4), backlog: 500, share: 750, bytes: 1 << 40, failure };
+    let signer = Some(Address::repeat_byte(5));
+    Said { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store) }
+}
+
+fn ups() -> Vec<Up> {
+    let identity = Identity { chain_id: 31_337, genesis: B256::repeat_byte(1) };
+    let hello = |cursor| Up::Hello(Hello { identity, name: "worker-1".to_owned(), cursor });
+    vec![
+        hello(Cursor::From { sequence: 7 }),
+        hello(Cursor::After { sequence: u64::MAX, hash: B256::repeat_byte(2) }),
+        Up::Alive { next: 9 },
+        Up::Report(Bytes::from_static(b"one 1\n")),
+        Up::Submit { number: 4, runnable: true, submission: Bytes::from_static(b"transaction") },
+        Up::Ask { number: 5, question: Bytes::from_static(b"{}") },
+    ]
+}
+
+fn downs() -> Vec<Down> {
+    let production = Production { gas_limit: Some(30_000_000), ..Production::default() };
+    let depth = FinalityDepth { safe: 2, finalized: 4 };
+    let whole = Whole { sequence: 3, hash: B256::repeat_byte(3), count: 2, records: vec![1, 2, 3] };
+    let added =
+        Added { hash: B256::repeat_byte(9), runnable: true, replaced: Some(B256::ZERO), evicted: Vec::new() };
+    let too_low = PoolError::NonceTooLow { nonce: 1, account_nonce: 2, next_nonce: 3 };
+    let outcomes = [
+        Outcome::Admitted(Admission::Added(added)),
+        Outcome::Admitted(Admission::WouldWait(Waiting::NonceGap { expected: 6 })),
+        Outcome::Refused(too_low),
+        Outcome::of(Err(SubmitError::Stopped("the disk is full".to_owned()))),
+        Outcome::Starting,
+    ];
+    let phases = [
+        Phase::Replaying { records: 8 },
+        Phase::Producing,
+        Phase::Serving,
+        Phase::Failed("the disk is full".to_owned()),
+        Phase::Stopped,
+    ];
+    let endings =
+        [Ending::Stopping, Ending::CursorGone, Ending::FellBehind, Ending::Refused("no".to_owned())];
+    let answer = |outcome| Down::Answer { number: 8, outcome };
+    let pulse = Pulse { ticked: true, age: Duration::from_millis(201), next: 12, latest: 3 };
+    vec![
+        Down::Welcome(Welcome { produces: true, production, depth }),
+        Down::Append(whole),
+        Down::Pool(Bytes::from_static(b"event")),
+        Down::Pulse(pulse),
+        Down::Told { number: 5, answer: Bytes::from_static(b"null") },
+    ]
+    .into_iter()
+    .chain(outcomes.map(answer))
+    .chain(phases.map(|phase| Down::Said(said(phase))))
+    .chain(endings.map(Down::End))
+    .collect()
+}
+
+fn frames() -> Vec<Vec<u8>> {
+    ups().iter().map(Up::encode).chain(downs().iter().map(Down::encode)).collect()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for up in ups() {
+        let (kind, body) = read_frame(&mut up.encode().as_slice(), GREATEST_UP).unwrap().unwrap();
+        assert_eq!(Up::decode(kind, body).unwrap(), up);
+    }
+    for down in downs() {
+        let (kind, body) = read_frame(&mut down.encode().as_slice(), GREATEST_UP).unwrap().unwrap();
+        assert_eq!(format!("{:?}", Down::decode(kind, body).unwrap()), format!("{down:?}"));
+    }
+}
+
+#[test]
+fn a_stream_that_ends_between_two_frames_has_ended_and_else_it_broke() {
+    assert!(read_frame(&mut [].as_slice(), GREATEST_UP).unwrap().is_none());
+    for frame in frames() {
+        for length in 1..frame.len() {
+            let error = read_frame(&mut &frame[..length], GREATEST_UP).unwrap_err();
+            assert!(matches!(error, WireError::Io(_)), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_length_is_not_believed() {
+    let mut frame = u32::MAX.to_le_bytes().to_vec();
+    frame.push(1);
+    let error = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap_err();
+    assert!(matches!(error, WireError::TooLarge { limit: GREATEST_UP, .. }), "{error}");
+    // Within the limit memory grows with what comes.
+    frame[..4].copy_from_slice(&u32::try_from(GREATEST_UP).unwrap().to_le_bytes());
+    assert!(matches!(read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap_err(), WireError::Io(_)));
+    assert!(matches!(read_frame(&mut [0; 4].as_slice(), GREATEST_UP).unwrap_err(), WireError::Empty));
+}
+
+#[test]
+fn another_version_is_named() {
+    let mut frame = ups()[0].encode();
+    frame[13] = 99;
+    let (kind, body) = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap().unwrap();
+    let error = Up::decode(kind, body).unwrap_err();
+    assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 1");
+    let error = Up::decode(1, b"GET / HTTP/1.1".to_vec()).unwrap_err();
+    assert_eq!(error.to_string(), "the first frame is not a greeting");
+    assert!(matches!(Up::decode(77, Vec::new()).unwrap_err(), WireError::Kind(77)));
+    assert!(matches!(Down::decode(77, Vec::new()).unwrap_err(), WireError::Kind(77)));
+}
+
+/// Reads whatever comes, as both sides do.
+fn read_all(mut bytes: &[u8]) {
+    while let Ok(Some((kind, body))) = read_frame(&mut bytes, GREATEST_UP) {
+        let _ = Up::decode(kind, body.clone());
+        if let Ok(Down::Append(append)) = Down::decode(kind, body) {
+            let _ = append.decode();
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_comes_breaks_a_reader(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        read_all(&bytes);
+    }
+
+    #[test]
+    fn a_frame_that_was_changed_breaks_no_reader(
+        index in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let frames = frames();
+        let mut frame = index.get(&frames).clone();
+        let place = at.index(frame.len());
+        frame[place] = byte;
+        read_all(&frame);
+        let length = u32::try_from(cut.index(frame.len())).unwrap();
+        frame[..4].copy_from_slice(&length.to_le_bytes());
+        read_all(&frame);
+    }
+}
