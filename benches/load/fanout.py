@@ -93,10 +93,12 @@ def served(server: str) -> Iterator[Server]:
             **os.environ,
             "FORESEAL_LOG": "debug",
             "FORESEAL_DATADIR": datadir,
-            "FORESEAL_DEV": "1",
             "FORESEAL_STEP": f"{STEP_MS}ms",
             "FORESEAL_MAX_CONNECTIONS": str(CONNECTIONS),
         }
+        if server != "granian":
+            # The command's own name says it.
+            environment["FORESEAL_DEV"] = "1"
         run = subprocess.Popen(
             command(server), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
         )
