@@ -125,7 +125,9 @@ def test_a_backup_of_a_node_that_is_killed_meanwhile(tmp_path: Path, moment: flo
         wait_for_block(again.rpc, copied[-1]["records"][-1]["number"])
 
 
-def test_a_backup_that_is_interrupted_leaves_nothing_or_all_of_it(loaded: tuple[LiveNode, Path], tmp_path: Path) -> None:
+def test_a_backup_that_is_interrupted_leaves_nothing_or_all_of_it(
+    loaded: tuple[LiveNode, Path], tmp_path: Path
+) -> None:
     _, datadir = loaded
     target = tmp_path / "backup"
     making = subprocess.Popen([foreseal_command(), "backup", str(datadir), str(target)], stderr=subprocess.PIPE)
