@@ -1,0 +1,69 @@
+"""Filters that are made at one worker and asked at others, one after the other and at once."""
+
+import random
+import threading
+from collections import Counter
+
+from eth_utils.address import to_checksum_address
+
+from live import DEV_ACCOUNTS, Rpc, wait_for
+from live.sending import Sender
+from workers.node import SECONDS, WorkersNode
+
+ROUNDS = 12
+
+
+def _places(logs: list[dict[str, str]]) -> list[tuple[str, str]]:
+    assert not any(log["removed"] for log in logs)
+    return [(log["transactionHash"], log["logIndex"]) for log in logs]
+
+
+def test_a_client_that_asks_any_worker_gets_everything_once(workers: WorkersNode) -> None:
+    each, draw = workers.each(), random.Random(7)
+    logs = each[0]("eth_newFilter", {"address": workers.contract, "toBlock": "pending"})
+    arrivals = each[-1]("eth_newPendingTransactionFilter")
+    sent: list[str] = []
+    arrived: list[str] = []
+    found: list[dict[str, str]] = []
+    sender = Sender(each[0], DEV_ACCOUNTS[3])
+
+    def ask() -> bool:
+        found.extend(draw.choice(each)("eth_getFilterChanges", logs))
+        arrived.extend(draw.choice(each)("eth_getFilterChanges", arrivals))
+        return len(found) >= len(sent)
+
+    for _ in range(ROUNDS):
+        sent.append(sender.send(to=to_checksum_address(workers.contract), gas=100_000))
+        ask()
+    wait_for(ask, SECONDS, "the log of every call")
+    ask()
+    assert [name for name, _ in _places(found)] == sent
+    assert [name for name in arrived if name in sent] == sent
+    assert each[-1]("eth_uninstallFilter", logs) is True
+    assert each[0]("eth_uninstallFilter", logs) is False
+
+
+def test_many_who_ask_at_once_get_every_log_once(workers: WorkersNode) -> None:
+    each = workers.each()
+    logs = each[0]("eth_newFilter", {"address": workers.contract, "toBlock": "pending"})
+    lists: list[list[tuple[str, str]]] = [[] for _ in range(2 * len(each))]
+    sent: list[str] = []
+    over = threading.Event()
+
+    def read(rpc: Rpc, found: list[tuple[str, str]]) -> None:
+        while not over.is_set():
+            found.extend(_places(rpc("eth_getFilterChanges", logs)))
+
+    readers = [threading.Thread(target=read, args=(workers.rpc(), found)) for found in lists]
+    for reader in readers:
+        reader.start()
+    try:
+        sender = Sender(each[0], DEV_ACCOUNTS[4])
+        sent.extend(sender.send(to=to_checksum_address(workers.contract), gas=100_000) for _ in range(ROUNDS))
+        wait_for(lambda: sum(map(len, lists)) >= len(sent), SECONDS, "the log of every call")
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join()
+    names = Counter(name for found in lists for name, _ in found)
+    assert names == Counter(sent)
