@@ -25,9 +25,8 @@ log = logging.getLogger(__name__)
 
 # Not the folder that it happens to be started in: it may have a click.py.
 COMMAND = (sys.executable, "-P", "-m", "foreseal.supervisor.process")
-# Seconds that a worker has for calls and connections under way when all stop. The sequencer is given the time that it
-# takes: what it does then is to keep what it has.
-WORKER_STOP_TIME = 60.0
+# Seconds that a worker has when all stop, beside those that settings give to calls and connections under way.
+_WORKER_STOP_TIME = 30.0
 
 
 def supervise(
@@ -54,6 +53,15 @@ def supervise(
             return await supervisor.run(on_listening, on_admin)
 
         return asyncio.run(run())
+
+
+def worker_stop_time(settings: Settings) -> float:
+    """Seconds after which a worker that was told to stop is killed.
+
+    WebSockets, connections and calls get `drain_time` each, one after the other. The sequencer is given the time that
+    it takes: what it does then is to keep what it has.
+    """
+    return _WORKER_STOP_TIME + (settings.drain_delay + 3 * settings.drain_time) / 1000
 
 
 class Supervisor:
@@ -131,7 +139,7 @@ class Supervisor:
 
     async def _stop_in_order(self) -> int:
         """Workers first: they need the sequencer for what they have taken."""
-        await asyncio.gather(*(worker.stop(WORKER_STOP_TIME) for worker in self._workers))
+        await asyncio.gather(*(worker.stop(worker_stop_time(self._settings)) for worker in self._workers))
         code = await self._sequencer.stop(None)
         if code:
             log.error("the sequencer did not stop in order", extra={"ended": named(code)})
