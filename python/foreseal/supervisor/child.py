@@ -46,9 +46,15 @@ class Child:
             raise
         finally:
             os.close(other)
+        try:
+            self._pidfd = os.pidfd_open(self._process.pid)
+        except OSError:
+            with self._process as process:
+                process.kill()
+            os.close(report)
+            raise
         os.set_blocking(report, False)
         self._report = report
-        self._pidfd = os.pidfd_open(self._process.pid)
         loop.add_reader(report, self._hear)
         loop.add_reader(self._pidfd, self._end)
         with contextlib.suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as told:

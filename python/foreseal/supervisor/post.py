@@ -1,6 +1,6 @@
 """One place in the node that is always to be filled, and the processes that fill it one after the other.
 
-start -> opened -> ready -> died ------> (backoff) -> start
+start -> opened -> ready -> died ------> (backoff) -> start <- (backoff) <- no room for it
                      |
                      +-- replace: the next one starts -> it is ready -> the old one leaves -> gone
                                     |
@@ -46,7 +46,7 @@ class Post:
     async def keep(self) -> None:
         """Start a process, and another one whenever it dies, until cancelled. Raises what cannot be tried again."""
         while True:
-            child = self._child = self._begin()
+            child = self._child = await self._begin_at_last()
             while not child.ended.done():
                 await _first(child.ended, asyncio.ensure_future(self._asked.wait()))
                 if self._asked.is_set():
@@ -60,9 +60,9 @@ class Post:
         await self._wanted
 
     async def stop(self, seconds: float | None) -> int:
-        """Tell all to stop, and kill those that take longer; the exit code of the newest, 0 if none ran.
+        """Tell all to stop, and kill those that take longer; the exit code of the newest.
 
-        `keep` must have been cancelled.
+        0 if none ran, or if that one was not open yet: it had nothing to put in order. `keep` must have been cancelled.
         """
         running = tuple(self._running)
         for child in running:
@@ -74,12 +74,28 @@ class Post:
                 log.warning("a process did not stop in time: it is killed", extra=_fields(child))
                 child.send(signal.SIGKILL)
                 await child.ended
-        return self._child.ended.result() if self._child in running else 0
+        newest = self._child
+        return newest.ended.result() if newest in running and newest.opened.done() else 0
 
     def kill(self) -> None:
         """End all at once."""
         for child in self._running:
             child.send(signal.SIGKILL)
+
+    async def _begin_at_last(self) -> Child:
+        """Start a process, as soon as the machine has room for one. Raises OSError if that was never known to work."""
+        while True:
+            try:
+                return self._begin()
+            except OSError as error:
+                if not self._worked:
+                    raise
+                fields, wait = self._unstarted(error), self._backoff.next(0.0)
+                log.error("a process cannot be started: it is tried again", extra=fields | {"after": wait})  # noqa: TRY400
+                await asyncio.sleep(wait)
+
+    def _unstarted(self, error: OSError) -> dict[str, object]:
+        return {"child": self.name, "reason": error.strerror or str(error)}
 
     def _begin(self) -> Child:
         child = self._start(self.name)
@@ -102,18 +118,21 @@ class Post:
         assert self._wanted is not None, "it was asked for"
         self._asked.clear()
         wanted = self._wanted
-        new = self._begin()
+        stays = "a process stays: the one to take its place did not start"
+        try:
+            new = self._begin()
+        except OSError as error:
+            log.error(stays, extra=_fields(old) | self._unstarted(error))  # noqa: TRY400
+            _done(wanted)
+            return old
         await _first(new.ready, new.ended, old.ended)
         if new.ended.done():
-            log.error("a process stays: the one to take its place did not start", extra=_fields(old) | _why(new))
-            wanted.set_result(None)
+            log.error(stays, extra=_fields(old) | _why(new))
+            _done(wanted)
             return old
         self._child = new
-        if old.ended.done():
-            wanted.set_result(None)
-            return new
         old.send(LEAVE)
-        old.ended.add_done_callback(lambda _: wanted.set_result(None))
+        old.ended.add_done_callback(lambda _: _done(wanted))
         return new
 
     async def _wait_after(self, child: Child) -> None:
@@ -132,6 +151,12 @@ async def _first(*futures: "asyncio.Future[Any]") -> None:
     for future in futures:
         if isinstance(future, asyncio.Task):
             future.cancel()
+
+
+def _done(wanted: "asyncio.Future[None]") -> None:
+    """A replacement is over; who asked for it may wait no more."""
+    if not wanted.done():
+        wanted.set_result(None)
 
 
 def _fields(child: Child) -> dict[str, object]:

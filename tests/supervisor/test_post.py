@@ -1,0 +1,180 @@
+"""A place that is always to be filled, with doubles of the processes that fill it."""
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from foreseal.server.settings import Settings
+from foreseal.server.shared import LEAVE
+from foreseal.supervisor.child import Child
+from foreseal.supervisor.handover import Handover
+from foreseal.supervisor.post import Post
+from foreseal.supervisor.supervisor import worker_stop_time
+
+from asgi_client import until
+
+NO_ROOM = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+class Double:
+    """A process that does what a test says."""
+
+    def __init__(self, pid: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.name, self.pid = "worker-1", pid
+        self.opened: asyncio.Future[str | None] = loop.create_future()
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[int] = loop.create_future()
+        self.failure = None
+        self.worked = 0.0
+        self.sent: list[int] = []
+
+    def send(self, number: signal.Signals) -> None:
+        self.sent.append(number)
+
+    def answer(self) -> None:
+        """Open, ready, and that for long."""
+        self.opened.set_result(None)
+        self.ready.set_result(None)
+        self.worked = 60.0
+
+
+class Starts:
+    """Starts of processes. Those whose numbers are in `refused` fail: the machine has no room for them."""
+
+    def __init__(self, *refused: int) -> None:
+        self.refused = refused
+        self.count = 0
+        self.started: list[Double] = []
+
+    def __call__(self, _name: str) -> Child:
+        self.count += 1
+        if self.count in self.refused:
+            raise NO_ROOM
+        self.started.append(Double(self.count))
+        return cast(Child, self.started[-1])
+
+
+def kept(starts: Starts, use: Callable[[Post, "asyncio.Task[None]"], Awaitable[None]]) -> list[dict[str, Any]]:
+    """Run `use` beside the post; what the loop was told that nobody else heard."""
+    unheard: list[dict[str, Any]] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+        post = Post("worker-1", starts)
+        keeping = asyncio.ensure_future(post.keep())
+        try:
+            await use(post, keeping)
+        finally:
+            keeping.cancel()
+            await asyncio.wait([keeping])
+
+    asyncio.run(run())
+    return unheard
+
+
+def test_a_machine_without_room_for_a_process_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    starts = Starts(2, 3)
+
+    async def use(_: Post, keeping: "asyncio.Task[None]") -> None:
+        await until(lambda: bool(starts.started))
+        starts.started[0].answer()
+        await asyncio.sleep(0)
+        starts.started[0].ended.set_result(-9)
+        await until(lambda: keeping.done() or len(starts.started) == 2)
+        assert not keeping.done()
+
+    assert not kept(starts, use)
+    told = [record for record in caplog.records if record.message == "a process cannot be started: it is tried again"]
+    assert [vars(record)["reason"] for record in told] == [NO_ROOM.strerror] * 2
+
+
+def test_the_first_process_that_cannot_be_started_ends_it() -> None:
+    async def use(_: Post, keeping: "asyncio.Task[None]") -> None:
+        await until(keeping.done)
+        assert keeping.exception() is NO_ROOM
+
+    kept(Starts(1), use)
+
+
+def test_a_process_stays_where_there_is_no_room_for_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    starts = Starts(2)
+
+    async def use(post: Post, keeping: "asyncio.Task[None]") -> None:
+        await until(lambda: bool(starts.started))
+        (old,) = starts.started
+        old.answer()
+        async with asyncio.timeout(10):
+            await asyncio.wait([asyncio.ensure_future(post.replace()), keeping], return_when=asyncio.FIRST_COMPLETED)
+        assert not keeping.done()
+        assert not old.sent
+
+    kept(starts, use)
+    assert "a process stays: the one to take its place did not start" in caplog.text
+
+
+def test_a_stop_during_a_replacement_leaves_nothing_unsaid() -> None:
+    starts = Starts()
+
+    async def use(post: Post, keeping: "asyncio.Task[None]") -> None:
+        await until(lambda: bool(starts.started))
+        (old,) = starts.started
+        old.answer()
+        replacing = asyncio.ensure_future(post.replace())
+        await until(lambda: len(starts.started) == 2)
+        starts.started[1].answer()
+        await until(lambda: old.sent == [LEAVE])
+        replacing.cancel()
+        keeping.cancel()
+        await asyncio.wait([replacing, keeping])
+        old.ended.set_result(0)
+        await asyncio.sleep(0)
+
+    assert kept(starts, use) == []
+
+
+def test_a_process_that_was_not_open_yet_had_nothing_to_put_in_order() -> None:
+    starts = Starts()
+
+    async def use(post: Post, keeping: "asyncio.Task[None]") -> None:
+        await until(lambda: bool(starts.started))
+        keeping.cancel()
+        await asyncio.wait([keeping])
+        stopping = asyncio.ensure_future(post.stop(None))
+        await until(lambda: starts.started[0].sent == [signal.SIGTERM])
+        starts.started[0].ended.set_result(-signal.SIGTERM)
+        assert await stopping == 0
+
+    kept(starts, use)
+
+
+def test_workers_get_the_time_that_calls_under_way_have(tmp_path: Path) -> None:
+    usual, patient = Settings(tmp_path), Settings(tmp_path, drain_time=300_000, drain_delay=45_000)
+    assert worker_stop_time(usual) >= 60
+    assert worker_stop_time(patient) - worker_stop_time(usual) >= 290 + 45
+
+
+def test_a_process_that_cannot_be_watched_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pids: list[int] = []
+
+    def refuse(pid: int) -> int:
+        pids.append(pid)
+        raise NO_ROOM
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+
+    async def run() -> None:
+        with pytest.raises(OSError, match="unavailable"):
+            Child("worker-1", ("/bin/cat",), Handover(os.getpid(), -1, Settings(tmp_path)))
+
+    before = os.listdir("/proc/self/fd")
+    asyncio.run(run())
+    assert os.listdir("/proc/self/fd") == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(*pids, os.WNOHANG)
