@@ -61,7 +61,7 @@ pub fn import_chain(
 ) -> Result<Summary, NodeError> {
     let (_datadir, Started { mut chain, mut journal, mut link }) = open_offline(settings, disk)?;
     let file = File::open(path).map_err(|e| NodeError::io("open", path, &e))?;
-    let mut blocks = Blocks { reader: BufReader::new(file), read: 0 };
+    let mut blocks = BlockReader::new(BufReader::new(file));
     let (mut imported, mut known) = (0, 0);
     let (mut pending, mut pending_bytes) = (Vec::<Record>::new(), 0);
     let outcome = loop {
@@ -138,14 +138,20 @@ fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, St
 }
 
 /// Reads one RLP list after the other.
-struct Blocks<R> {
+pub struct BlockReader<R> {
     reader: R,
+    /// Bytes that were given.
     read: u64,
 }
 
-impl<R: Read> Blocks<R> {
+impl<R: Read> BlockReader<R> {
+    /// From the beginning of a file.
+    pub fn new(reader: R) -> Self {
+        Self { reader, read: 0 }
+    }
+
     /// The next block's bytes; `None` at the end of the file.
-    fn next_block(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub fn next_block(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; 1];
         if self.reader.read(&mut bytes)? == 0 {
             return Ok(None);
@@ -166,9 +172,9 @@ impl<R: Read> Blocks<R> {
     }
 
     fn extend(&mut self, bytes: &mut Vec<u8>, more: usize) -> io::Result<()> {
-        let start = bytes.len();
-        bytes.resize(start + more, 0);
-        self.reader.read_exact(&mut bytes[start..])
+        // Memory grows with what comes, not with what a length says.
+        let read = self.reader.by_ref().take(more as u64).read_to_end(bytes)?;
+        if read < more { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 }
 
@@ -194,7 +200,7 @@ mod tests {
     use super::*;
 
     fn read_all(bytes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        let mut blocks = Blocks { reader: bytes, read: 0 };
+        let mut blocks = BlockReader::new(bytes);
         std::iter::from_fn(|| blocks.next_block().transpose()).collect()
     }
 
@@ -205,6 +211,19 @@ mod tests {
         let file = [vec![0xc0], long.clone(), vec![0xc2, 1, 2]].concat();
         assert_eq!(read_all(&file).unwrap(), [vec![0xc0], long, vec![0xc2, 1, 2]]);
         assert!(read_all(&[]).unwrap().is_empty());
+    }
+
+    /// Found by a fuzzer: a few bytes asked for 64 MiB.
+    #[test]
+    fn a_length_that_the_file_does_not_have_takes_no_memory() {
+        let mut bytes = vec![0xfb, 0x03, 0xff, 0xff, 0xff];
+        bytes.extend([0x01; 100]);
+        let mut blocks = BlockReader::new(&bytes[..]);
+        let mut block = vec![0; 1];
+        assert_eq!(blocks.next_block().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        blocks = BlockReader::new(&bytes[..]);
+        assert!(blocks.extend(&mut block, 1 << 26).is_err());
+        assert!(block.capacity() < 1 << 12, "{}", block.capacity());
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub use backup::{
     BackupError, Copied, CopiedPart, Manifest, ManifestFile, Source, Watching, back_up, restore,
 };
 pub use chain::{Chain, ChainError};
-pub use chain_file::{Progress, Report, Summary, export_chain, import_chain};
+pub use chain_file::{BlockReader, Progress, Report, Summary, export_chain, import_chain};
 pub use changes::Changes;
 pub use clock::{Clock, FastClock, Now, SteppedClock, SystemClock};
 pub use control::ControlError;
