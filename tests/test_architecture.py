@@ -25,7 +25,7 @@ CRATES = {
     "py": 7,
 }
 # Crates that only tests and benchmarks may use.
-TEST_CRATES = {"testkit", "simulation", "benches"}
+TEST_CRATES = {"testkit", "simulation", "benches", "fuzz"}
 
 # Modules under python/foreseal by layer; one may import its own package and lower layers.
 PYTHON = {

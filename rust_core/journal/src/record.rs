@@ -92,7 +92,7 @@ struct FinalityWire {
 
 impl Record {
     /// Appends the wire form: one byte for the kind, then one RLP item.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Open { header } => tagged(OPEN, header, out),
             Self::Step(flashblock) => {
@@ -167,8 +167,11 @@ fn take_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
     Ok(item)
 }
 
-/// Reads the `count` records of an append, all of its bytes. The error names the record by position.
-pub(crate) fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, (usize, String)> {
+/// Reads the `count` records of an append, all of its bytes.
+///
+/// # Errors
+/// Which record, by position, is none, and why.
+pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, (usize, String)> {
     // Every record takes at least two bytes: a count that claims more reserves no memory.
     let mut records = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
@@ -177,8 +180,11 @@ pub(crate) fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>
     if input.is_empty() { Ok(records) } else { Err((records.len(), "bytes follow the last record".into())) }
 }
 
-/// What the `count` records of an append do. The error names the record by position.
-pub(crate) fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, (usize, String)> {
+/// What the `count` records of an append do.
+///
+/// # Errors
+/// Which record, by position, is none, and why.
+pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, (usize, String)> {
     let mut outlines = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
         let outline = outline(&mut input).map_err(|error| (index, error.to_string()))?;

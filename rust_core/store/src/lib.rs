@@ -24,6 +24,8 @@ mod tail;
 mod unwind;
 mod unwinds;
 mod upgrade;
+#[doc(hidden)]
+pub mod values;
 mod verify;
 
 pub use block::{BlockRecord, StoredLog, StoredStep};

@@ -16,7 +16,7 @@ pub struct StoredLog {
 }
 
 /// Block, transaction, address, number of topics, topics; the rest is the data.
-pub(super) fn encode(number: u64, transaction: u32, log: &Log, out: &mut Vec<u8>) {
+pub(crate) fn encode(number: u64, transaction: u32, log: &Log, out: &mut Vec<u8>) {
     number.encode(out);
     transaction.encode(out);
     out.extend_from_slice(log.address.as_slice());

@@ -11,5 +11,7 @@ pub(crate) mod unwind;
 pub(crate) mod write;
 
 pub use log::StoredLog;
+pub(crate) use log::encode as encode_log;
+pub(crate) use receipt::StoredReceipt;
 pub use record::BlockRecord;
 pub use step::StoredStep;

@@ -52,7 +52,7 @@ struct StepWire {
 }
 
 impl StoredStep {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         alloy_rlp::encode(StepOut {
             header: &self.header,
             transactions: self.transactions,
@@ -63,7 +63,7 @@ impl StoredStep {
         })
     }
 
-    fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> alloy_rlp::Result<Self> {
         let StepWire { header, transactions, transactions_length, time, signature, written } =
             alloy_rlp::decode_exact(bytes)?;
         let hash = header.hash_slow();

@@ -40,6 +40,13 @@ pub(super) fn write(chunk: &mut RoaringBitmap, out: &mut Vec<u8>) {
     chunk.serialize_into(out).expect("writing into memory does not fail");
 }
 
+/// A chunk that was read, as it is written.
+pub(crate) fn rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    write(&mut read(bytes).ok()?, &mut out);
+    Some(out)
+}
+
 /// Writes into `out` the chunk `old` (empty for none) with `lows` added, which are ascending and above all that it holds.
 pub(super) fn append(old: &[u8], lows: &[u16], out: &mut Vec<u8>) -> Result<(), NotAChunk> {
     let list = match old.split_first() {

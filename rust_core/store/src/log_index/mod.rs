@@ -27,6 +27,8 @@ mod criterion;
 mod matches;
 mod removal;
 
+pub(crate) use chunk::rewritten as rewritten_chunk;
+
 use heed::{Database, types::Bytes};
 
 pub use additions::Additions;

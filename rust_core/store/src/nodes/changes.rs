@@ -51,7 +51,7 @@ impl NodeKeys {
         alloy_rlp::encode(Wire { accounts: join(&self.accounts), storages: join(&self.storages) })
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let wire: Wire = alloy_rlp::decode_exact(bytes).ok()?;
         Some(Self { accounts: split(&wire.accounts)?, storages: split(&wire.storages)? })
     }

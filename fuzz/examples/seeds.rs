@@ -1,0 +1,5 @@
+//! Writes the first inputs of every target: `cargo run --release -p foreseal-fuzz --example seeds`.
+
+fn main() {
+    foreseal_fuzz::seeds::write();
+}

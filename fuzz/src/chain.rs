@@ -1,0 +1,143 @@
+//! A small chain in this process: what targets ask, and what seeds are made of.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use alloy_primitives::{B256, Bytes, U256};
+use foreseal_journal::RealDisk;
+use foreseal_node::{
+    Clock, Development, FinalityDepth, Node, Producer, Production, Settings, SteppedClock, StoreSettings,
+    Surroundings, View,
+};
+use foreseal_pool::PoolConfig;
+use foreseal_rpc::{Api, Key, Limits};
+use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
+use foreseal_types::keccak;
+
+/// Accounts of the chain.
+const WALLETS: u64 = 3;
+/// Its sealed blocks.
+const BLOCKS: usize = 3;
+/// Transactions of a step.
+const TRANSACTIONS: usize = 6;
+
+/// So small that inputs reach them, and that no input takes long.
+const LIMITS: Limits = Limits {
+    logs: 20,
+    log_time: Duration::from_secs(600),
+    filters: 16,
+    terms: 50,
+    flashblocks: 3,
+    flashblock_bytes: 1 << 14,
+    call_gas: 150_000,
+    call_time: Duration::from_secs(600),
+    simulate_gas: 200_000,
+    slots: 16,
+    pool_transactions: 20,
+    sync_time: Duration::from_millis(1),
+    trace_bytes: 1 << 16,
+};
+
+/// A node that steps when told to, and the methods over it.
+pub struct TestChain {
+    pub api: Api,
+    /// What it was sent, in order.
+    pub sent: Vec<Bytes>,
+    clock: Arc<SteppedClock>,
+    producer: Option<Producer>,
+    datadir: tempfile::TempDir,
+}
+
+impl TestChain {
+    /// A chain of a few blocks that hold transactions of every kind without blobs, and a block in progress.
+    pub fn with_blocks() -> Self {
+        let mut chain = Self::make(None);
+        chain.producer = chain.api.node().start_stepped().expect("a new chain starts");
+        let mut workload = Workload::new(Wallet::some(WALLETS), Kinds::WithoutBlobs, 1);
+        for _ in 0..BLOCKS {
+            let number = chain.view().pending().number();
+            while chain.view().latest().number() < number {
+                chain.step(&mut workload);
+            }
+        }
+        chain.step(&mut workload);
+        chain.send(workload.next_transaction());
+        chain
+    }
+
+    /// A development chain, asked as by an administrator, that never starts: methods read their parameters, and that
+    /// is all.
+    pub fn unstarted() -> Self {
+        let chain = Self::make(Some(Development { snapshots: 10, mined: 2 }));
+        let keys = Wallet::some(WALLETS);
+        let key = |wallet: &Wallet| Key { address: wallet.address, secret: wallet.secret() };
+        Self { api: chain.api.with_keys(keys.iter().map(key).collect()).for_admin(), ..chain }
+    }
+
+    fn make(development: Option<Development>) -> Self {
+        let datadir = tempfile::tempdir().expect("there is room for a data directory");
+        let settings = Settings {
+            datadir: datadir.path().to_owned(),
+            genesis: Some(test_genesis(&Wallet::some(WALLETS))),
+            production: Production::default(),
+            finality: FinalityDepth { safe: 1, finalized: 2 },
+            pool: PoolConfig {
+                max_per_sender: 64,
+                max_departed: 64,
+                max_arrivals: 64,
+                ..PoolConfig::default()
+            },
+            segment_bytes: 1 << 20,
+            store: StoreSettings { map_size: 1 << 26, ..StoreSettings::default() },
+            development,
+            ..Settings::new(datadir.path().to_owned())
+        };
+        let clock = Arc::new(SteppedClock::default());
+        let mut count = 0_u64;
+        let randomness = Box::new(move || {
+            count += 1;
+            B256::from(U256::from(count))
+        });
+        let secret = Box::new(|| B256::repeat_byte(1));
+        let surroundings =
+            Surroundings { clock: clock.clone(), randomness, secret, disk: Arc::new(RealDisk) };
+        let node = Node::open(settings, surroundings).expect("a new data directory opens");
+        let api = Api::new(Arc::new(node), LIMITS, B256::ZERO);
+        Self { api, sent: Vec::new(), clock, producer: None, datadir }
+    }
+
+    /// The newest view.
+    pub fn view(&self) -> Arc<View> {
+        self.api.node().view().expect("the chain has begun")
+    }
+
+    /// The receipts of its pre-confirmations, as `foreseal_preconfirmation` answers them.
+    pub fn receipts(&self) -> Vec<Vec<u8>> {
+        let ask = |sent: &Bytes| {
+            let params = format!("[\"{}\"]", keccak(sent));
+            self.api.call(Some(&self.view()), "foreseal_preconfirmation", params.as_bytes())
+        };
+        let answers = self.sent.iter().filter_map(|sent| ask(sent).ok());
+        answers.filter(|answer| answer != b"null").collect()
+    }
+
+    /// The data directory.
+    pub fn datadir(&self) -> &Path {
+        self.datadir.path()
+    }
+
+    fn step(&mut self, workload: &mut Workload) {
+        for _ in 0..TRANSACTIONS {
+            self.send(workload.next_transaction());
+        }
+        self.clock.advance(Duration::from_millis(400));
+        let producer = self.producer.as_mut().expect("the chain has begun");
+        producer.tick(self.clock.now(), &mut || true).expect("a step is made");
+    }
+
+    fn send(&mut self, transaction: Bytes) {
+        // A set-code transaction may use up a nonce that the workload did not count: then it is not taken.
+        if self.api.node().submit(&transaction).is_ok() {
+            self.sent.push(transaction);
+        }
+    }
+}

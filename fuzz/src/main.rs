@@ -1,0 +1,29 @@
+//! The coverage-guided engine over the target that `FORESEAL_FUZZ_TARGET` names.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use foreseal_fuzz::{Target, target};
+
+static CHOSEN: OnceLock<&Target> = OnceLock::new();
+
+fn choose() {
+    let name = std::env::var("FORESEAL_FUZZ_TARGET").unwrap_or_default();
+    let Some(found) = target(&name) else {
+        eprintln!("FORESEAL_FUZZ_TARGET: there is no target called {name:?}");
+        std::process::exit(2);
+    };
+    // All work is done by this thread: what it asks for is counted, and nothing waits for another one.
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
+    if let Err(error) = alone {
+        eprintln!("the thread that fuzzes is not alone: {error}");
+    }
+    found.prepare();
+    CHOSEN.get_or_init(|| found);
+}
+
+libfuzzer_sys::fuzz_target!(init: choose(), |data: &[u8]| {
+    if let Some(target) = CHOSEN.get() {
+        target.execute(data);
+    }
+});

@@ -1,0 +1,111 @@
+//! Filters of logs, held against a search that knows nothing of the product's own.
+
+use std::sync::LazyLock;
+
+use foreseal_rpc::RpcError;
+use serde_json::Value;
+
+use super::methods::{CHAIN, check_answer};
+use crate::{Memory, Target, TestChain};
+
+pub const TARGET: Target = Target {
+    name: "filter",
+    longest: 384,
+    memory: Memory { fixed: 1 << 20, each: 4096 },
+    prepare: || {
+        LazyLock::force(&LOGS);
+    },
+    run,
+};
+
+/// Every log of the chain, as `eth_getBlockReceipts` has them.
+static LOGS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    let chain = CHAIN.lock().expect("no run failed");
+    let mut logs = Vec::new();
+    for number in 0..=chain.view().pending().number() {
+        let answer = ask(&chain, "eth_getBlockReceipts", &format!("[\"{number:#x}\"]")).unwrap_or_default();
+        let receipts: Vec<Value> = serde_json::from_slice(&answer).unwrap_or_default();
+        logs.extend(receipts.iter().filter_map(|receipt| receipt["logs"].as_array()).flatten().cloned());
+    }
+    let answer = ask(&chain, "eth_getBlockReceipts", "[\"pending\"]").expect("there is a pending block");
+    let receipts: Vec<Value> = serde_json::from_slice(&answer).expect("receipts are JSON");
+    logs.extend(receipts.iter().filter_map(|receipt| receipt["logs"].as_array()).flatten().cloned());
+    assert!(logs.len() > 3, "the chain has logs");
+    logs
+});
+
+/// The input is a filter. A search, a filter that was made, and pages of one log each find the same, and all of it matches.
+fn run(input: &[u8]) {
+    let Ok(filter) = std::str::from_utf8(input) else { return };
+    let chain = CHAIN.lock().expect("no run failed");
+    let found = ask(&chain, "eth_getLogs", &format!("[{filter}]"));
+    check_answer(&found);
+    let by_filter = ask(&chain, "eth_newFilter", &format!("[{filter}]")).and_then(|id| {
+        let id = format!("[{}]", String::from_utf8_lossy(&id));
+        let logs = ask(&chain, "eth_getFilterLogs", &id);
+        let _ = ask(&chain, "eth_uninstallFilter", &id);
+        logs
+    });
+    check_answer(&by_filter);
+    let Ok(found) = found else { return };
+    if let Ok(by_filter) = by_filter {
+        assert_eq!(by_filter, found, "a filter finds what a search finds");
+    }
+    let Ok(asked) = serde_json::from_str::<Value>(filter) else { return };
+    let found: Vec<Value> = serde_json::from_slice(&found).expect("an answer is JSON");
+    check_found(&asked, &found);
+    check_pages(&chain, filter, &found);
+}
+
+fn ask(chain: &TestChain, method: &str, params: &str) -> Result<Vec<u8>, RpcError> {
+    chain.api.call(Some(&chain.view()), method, params.as_bytes())
+}
+
+/// Each log of the chain is among those found exactly if it matches, block by block.
+fn check_found(asked: &Value, found: &[Value]) {
+    for log in found {
+        assert!(matches(asked, log), "{log} does not match {asked}");
+        assert!(LOGS.contains(log), "{log} is not on the chain");
+    }
+    for log in LOGS.iter().filter(|log| matches(asked, log)) {
+        let block = &log["blockHash"];
+        if found.iter().any(|found| found["blockHash"] == *block) {
+            assert!(found.contains(log), "{log} is missing");
+        }
+    }
+}
+
+/// Whether address and topics are as asked, read off the JSON.
+fn matches(asked: &Value, log: &Value) -> bool {
+    let same = |wanted: &Value, have: &Value| {
+        let text = |value: &Value| value.as_str().map(str::to_ascii_lowercase);
+        text(wanted) == text(have)
+    };
+    let any = |wanted: &Value, have: &Value| match wanted {
+        Value::Null => true,
+        Value::Array(list) if list.is_empty() => true,
+        Value::Array(list) => list.iter().any(|one| one.is_null() || same(one, have)),
+        one => same(one, have),
+    };
+    let topics = asked["topics"].as_array().map_or(&[][..], Vec::as_slice);
+    let has = log["topics"].as_array().map_or(&[][..], Vec::as_slice);
+    any(&asked["address"], &log["address"])
+        && topics.len() <= has.len()
+        && topics.iter().zip(has).all(|(wanted, have)| any(wanted, have))
+}
+
+/// Reads the same one log at a time.
+fn check_pages(chain: &TestChain, filter: &str, found: &[Value]) {
+    let (mut read, mut cursor) = (Vec::new(), String::new());
+    for _ in 0..=found.len() + 4 {
+        let query = format!("[{{\"filter\":{filter},\"limit\":\"0x1\"{cursor}}}]");
+        let Ok(page) = ask(chain, "foreseal_getLogs", &query) else { return };
+        let page: Value = serde_json::from_slice(&page).expect("an answer is JSON");
+        read.extend(page["logs"].as_array().expect("a page has logs").iter().cloned());
+        match page["cursor"].as_str() {
+            Some(next) if read.len() < found.len() => cursor = format!(",\"cursor\":\"{next}\""),
+            _ => break,
+        }
+    }
+    assert_eq!(read, found, "pages hold what a search finds");
+}

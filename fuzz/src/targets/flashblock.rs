@@ -1,0 +1,29 @@
+//! Steps, as journal and feed carry them.
+
+use foreseal_types::Flashblock;
+
+use super::nothing;
+use crate::{Memory, Target};
+
+pub const TARGET: Target = Target {
+    name: "flashblock",
+    longest: 1024,
+    memory: Memory { fixed: 1 << 14, each: 512 },
+    prepare: nothing,
+    run,
+};
+
+/// What decodes comes back, with the hash of its header.
+fn run(input: &[u8]) {
+    let Ok(step) = Flashblock::decode(input) else { return };
+    assert_eq!(step.hash, step.header.hash_slow());
+    let encoded = step.encode();
+    let again = Flashblock::decode(&encoded).expect("what was encoded decodes");
+    assert_eq!(again.encode(), encoded);
+    assert_eq!((again.hash, again.signature), (step.hash, step.signature));
+    assert_eq!((&again.diff, &again.tail), (&step.diff, &step.tail));
+    assert_eq!((&again.transactions, &again.receipts), (&step.transactions, &step.receipts));
+    // Programs before the two wrote neither time nor signature; all else has one encoding.
+    let whole = step.time != 0 || step.signature.is_some();
+    assert!(!whole || encoded == input || encoded.len() > input.len(), "a step has one encoding");
+}

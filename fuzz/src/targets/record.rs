@@ -1,0 +1,48 @@
+//! The records of a journal's append.
+
+use foreseal_journal::{Outline, Record, decode_records, outline_records};
+
+use super::nothing;
+use crate::{Memory, Target};
+
+pub const TARGET: Target = Target {
+    name: "record",
+    longest: 1024,
+    memory: Memory { fixed: 1 << 14, each: 512 },
+    prepare: nothing,
+    run,
+};
+
+/// The first byte says how many records there are. What decodes comes back, and its outline says what it is.
+fn run(input: &[u8]) {
+    let Some((&count, bytes)) = input.split_first() else { return };
+    let count = u32::from(count);
+    let Ok(records) = decode_records(bytes, count) else { return };
+    assert_eq!(u32::try_from(records.len()), Ok(count));
+    let outlines = outline_records(bytes, count).expect("what decodes has an outline");
+    assert_eq!(outlines.len(), records.len());
+    for (record, outline) in records.iter().zip(&outlines) {
+        check_outline(record, *outline);
+    }
+    let encoded = encode(&records);
+    let again = decode_records(&encoded, count).expect("what was encoded decodes");
+    assert_eq!(encode(&again), encoded);
+}
+
+fn encode(records: &[Record]) -> Vec<u8> {
+    let mut out = Vec::new();
+    records.iter().for_each(|record| record.encode(&mut out));
+    out
+}
+
+fn check_outline(record: &Record, outline: Outline) {
+    match (record, outline) {
+        (Record::Step(step) | Record::Override { step, .. }, Outline::Step { number, index, .. }) => {
+            assert_eq!((step.number, step.index), (number, index));
+        }
+        (Record::Unwind { number: to, .. }, Outline::Unwind { number }) => assert_eq!(*to, number),
+        (Record::Seal { .. }, Outline::Seal) | (Record::Import { .. }, Outline::Import) => {}
+        (Record::Open { .. } | Record::Clock { .. } | Record::Finality { .. }, Outline::Other) => {}
+        (record, outline) => panic!("{record:?} is outlined as {outline:?}"),
+    }
+}

@@ -1,0 +1,26 @@
+//! What the store reads: values of its tables.
+
+use foreseal_store::values::{Form, rewritten};
+
+use super::nothing;
+use crate::{Memory, Target};
+
+pub const TARGET: Target = Target {
+    name: "values",
+    longest: 768,
+    memory: Memory { fixed: 4 << 20, each: 2100 },
+    prepare: nothing,
+    run,
+};
+
+/// The first byte chooses the table. What is read is written the same way for ever after.
+fn run(input: &[u8]) {
+    let Some((&form, bytes)) = input.split_first() else { return };
+    let form = Form::ALL[usize::from(form) % Form::ALL.len()];
+    let Some(written) = rewritten(form, bytes) else { return };
+    let again = rewritten(form, &written);
+    assert_eq!(again.as_deref(), Some(&written[..]), "{form:?}");
+    if form.is_canonical() {
+        assert_eq!(written, bytes, "{form:?} has one encoding");
+    }
+}

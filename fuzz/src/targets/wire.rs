@@ -1,0 +1,63 @@
+//! Frames between the sequencer and its followers.
+
+use foreseal_node::wire::{Down, GREATEST_UP, Up, read_frame};
+
+use super::nothing;
+use crate::{Memory, Target};
+
+pub const TARGET: Target = Target {
+    name: "wire",
+    longest: 768,
+    memory: Memory { fixed: 1 << 16, each: 512 },
+    prepare: nothing,
+    run,
+};
+
+/// The input is what came over a socket. Every frame is read by both sides; what is read is written the same for ever after.
+fn run(input: &[u8]) {
+    let mut stream = input;
+    loop {
+        match read_frame(&mut stream, GREATEST_UP) {
+            Ok(Some((kind, body))) => both(kind, &body),
+            Ok(None) => return assert!(stream.is_empty()),
+            Err(error) => return assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+fn both(kind: u8, body: &[u8]) {
+    match Up::decode(kind, body.to_vec()) {
+        Ok(frame) => {
+            let written = frame.encode();
+            assert_eq!(
+                reread(&written, |kind, body| Up::decode(kind, body).map(|frame| frame.encode()).ok()),
+                written
+            );
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    match Down::decode(kind, body.to_vec()) {
+        Ok(frame) => {
+            let written = frame.encode();
+            let again =
+                reread(&written, |kind, body| Down::decode(kind, body).map(|frame| frame.encode()).ok());
+            assert_eq!(again, written);
+            if let Down::Append(append) = frame {
+                let records = append.decode();
+                assert!(
+                    records.is_ok_and(|append| append.records.len() <= body.len())
+                        || append.decode().is_err()
+                );
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Reads a frame that was written, and writes it again.
+fn reread(mut written: &[u8], again: impl FnOnce(u8, Vec<u8>) -> Option<Vec<u8>>) -> Vec<u8> {
+    let (kind, body) =
+        read_frame(&mut written, GREATEST_UP).ok().flatten().expect("a frame that was written is one");
+    assert!(written.is_empty());
+    again(kind, body).expect("what was written is read")
+}

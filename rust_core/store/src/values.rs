@@ -1,0 +1,74 @@
+//! The forms of stored values by name, for tests that read bytes which nobody wrote.
+
+use alloy_rlp::{Decodable, Encodable};
+
+use crate::{
+    block::{BlockRecord, StoredLog, StoredReceipt, StoredStep, encode_log},
+    log_index::rewritten_chunk,
+    nodes::changes::NodeKeys,
+    state::value,
+};
+
+/// A form of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Account,
+    Slot,
+    /// Of the log index.
+    Chunk,
+    Log,
+    Receipt,
+    /// Of a block, without its hash.
+    Record,
+    Step,
+    /// The places that a block wrote.
+    NodeKeys,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Account,
+        Self::Slot,
+        Self::Chunk,
+        Self::Log,
+        Self::Receipt,
+        Self::Record,
+        Self::Step,
+        Self::NodeKeys,
+    ];
+
+    /// Whether a value has one form as bytes.
+    pub fn is_canonical(self) -> bool {
+        matches!(self, Self::Log | Self::Record)
+    }
+}
+
+/// A value that was read, as it is written; `None` if the bytes are none.
+pub fn rewritten(form: Form, bytes: &[u8]) -> Option<Vec<u8>> {
+    match form {
+        Form::Account => {
+            let account = value::decode_account(bytes).ok()?;
+            Some(value::encode_account(account.as_ref()))
+        }
+        Form::Slot => Some(value::encode_slot(&value::decode_slot(bytes).ok()?)),
+        Form::Chunk => rewritten_chunk(bytes),
+        Form::Log => {
+            let StoredLog { number, transaction, log } = StoredLog::decode(bytes)?;
+            let mut out = Vec::new();
+            encode_log(number, transaction, &log, &mut out);
+            Some(out)
+        }
+        Form::Receipt => Some(StoredReceipt::decode(bytes)?.encode()),
+        Form::Record => {
+            let record: BlockRecord = all(bytes)?;
+            Some(alloy_rlp::encode(record))
+        }
+        Form::Step => Some(StoredStep::decode(bytes).ok()?.encode()),
+        Form::NodeKeys => Some(NodeKeys::decode(bytes)?.encode()),
+    }
+}
+
+fn all<T: Decodable + Encodable>(bytes: &[u8]) -> Option<T> {
+    alloy_rlp::decode_exact(bytes).ok()
+}
