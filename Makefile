@@ -20,6 +20,8 @@ SCHEDULES ?= 20000
 STEPS ?= 300
 DAY ?= 43200
 SEEDS ?= 20000
+TARGET ?= all
+EXECUTIONS ?= 1000000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -52,6 +54,11 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.lock requirements/specification.lock
 	$(BIN)/python -m pip install --quiet --requirement requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --only-binary :all: --requirement requirements/specification.lock \
 		|| echo "The execution specification is not to be had for this Python: the tests beside it are skipped" >&2
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.dev requirements/fuzz.lock
+	$(BIN)/python -m pip install --quiet --only-binary :all: --requirement requirements/fuzz.lock \
+		|| echo "atheris is not to be had for this Python: no coverage guides the targets of the Python side" >&2
 	@touch $@
 
 # One release build of the core serves `make run`, the tests and the benchmarks.
@@ -102,8 +109,10 @@ streams: build $(VENV)/.dev ## Measure what comes after a submission and the fan
 testing: build $(VENV)/.dev ## Compare 200 web3.py tests on foreseal.testing, eth-tester and anvil (needs Node) and save the result
 	$(BIN)/python -m benches.testing_suite $(ARGS)
 
-fuzz: build $(VENV)/.dev ## Send 10,000 generated bodies through the handler and to a live node
-	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/server/test_fuzz.py tests/live/test_bad_bodies.py -n 0 -s $(ARGS)
+fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Give EXECUTIONS generated inputs to each decoder (TARGET=rlp,http: to some), save the totals; bodies to a live node
+	PYTHONPATH=tests nice -n 10 $(BIN)/python -m fuzz --target $(TARGET) --executions $(EXECUTIONS) --seed $(SEED) \
+		--save benches/results/fuzz.json $(ARGS)
+	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/server/test_fuzz.py tests/live/test_bad_bodies.py -n 0 -s
 
 properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, drawn anew
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
@@ -177,6 +186,8 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 		--output-file dev.lock dev.in
 	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file specification.lock specification.in
+	cd requirements && ../$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file fuzz.lock fuzz.in
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules tests/openrpc/node_modules

@@ -1,0 +1,24 @@
+"""Texts of settings: durations and addresses."""
+
+from foreseal.server.address import parse_address
+from foreseal.server.durations import format_duration, parse_duration
+
+
+def run(data: bytes) -> None:
+    """What is taken means what is written back; what is not is a ValueError that names it."""
+    text = data.decode("utf-8", "replace")
+    try:
+        ms = parse_duration(text)
+    except ValueError as error:
+        assert repr(text) in str(error)
+    else:
+        assert ms >= 0
+        assert parse_duration(format_duration(ms)) == ms
+    try:
+        host, port = parse_address(text)
+    except ValueError as error:
+        assert repr(text) in str(error)
+    else:
+        assert host
+        assert 0 <= port <= 65535
+        assert parse_address(f"[{host}]:{port}") == (host, port)
