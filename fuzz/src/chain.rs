@@ -23,13 +23,13 @@ const TRANSACTIONS: usize = 6;
 /// So small that inputs reach them, and that no input takes long.
 const LIMITS: Limits = Limits {
     logs: 20,
-    log_time: Duration::from_secs(600),
+    log_time: Duration::from_mins(10),
     filters: 16,
     terms: 50,
     flashblocks: 3,
     flashblock_bytes: 1 << 14,
     call_gas: 150_000,
-    call_time: Duration::from_secs(600),
+    call_time: Duration::from_mins(10),
     simulate_gas: 200_000,
     slots: 16,
     pool_transactions: 20,

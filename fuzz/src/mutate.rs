@@ -32,7 +32,7 @@ impl Mutator {
         let (start, end) = self.part(bytes.len(), 16);
         match self.0.random_range(0..6) {
             0 => {
-                bytes[start..end].iter_mut().take(1).for_each(|byte| *byte ^= 1 << self.0.random_range(0..8))
+                bytes[start..end].iter_mut().take(1).for_each(|byte| *byte ^= 1 << self.0.random_range(0..8));
             }
             1 => {
                 let telling = *TELLING.choose(&mut self.0).expect("there are some");

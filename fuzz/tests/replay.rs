@@ -1,5 +1,7 @@
 //! Every saved input through its target, and some damaged ones: the short form of `make fuzz`.
 
+#![allow(clippy::needless_for_each, reason = "an oracle reads as the rule that it states")]
+
 use std::fs;
 
 use foreseal_fuzz::{Mutator, TARGETS, corpus};
