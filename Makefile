@@ -17,6 +17,7 @@ LOGS ?= 1000000
 EVENTS ?= 1000000
 BLOCKS ?= 5000
 SCHEDULES ?= 20000
+FOLLOWED ?= 400
 STEPS ?= 300
 DAY ?= 43200
 SEEDS ?= 20000
@@ -36,7 +37,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules simulate mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +130,9 @@ archive: $(VENV)/.run ## Compare the answers of a chain of BLOCKS blocks with a 
 
 schedules: $(VENV)/.run ## Try subscriptions in SCHEDULES random orders of producer, pump and clients, and in every order of a smaller set
 	FORESEAL_SCHEDULES=$(SCHEDULES) cargo test --release -p foreseal-rpc --lib -- tests::streams::schedules --nocapture
+
+followers: $(VENV)/.run ## Change a development chain in FOLLOWED random ways, restarts among them, and compare what a follower shows
+	FORESEAL_FOLLOWED=$(FOLLOWED) cargo test --release -p foreseal-node --test followers -- whatever_changes
 
 kills: build $(VENV)/.dev ## Kill a node KILLS times under load, compare with what its clients had read, save the summary
 	PYTHONPATH=tests $(BIN)/python -m durability --kills $(KILLS) --seed $(SEED) --save benches/results/kills.json
