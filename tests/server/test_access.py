@@ -297,7 +297,9 @@ def test_the_bounds_of_public_callers_are_their_own(ring: KeyRing, tmp_path: Pat
                 else:
                     with pytest.raises(Closed, match="1009"):
                         await socket.hear()
-        async with connect(app), connect(app), connect(app, headers=_with(key)) as other:
+        by_key = {"headers": _with(key)}
+        async with connect(app, **by_key) as other, connect(app, **by_key), connect(app), connect(app) as second:
+            assert second.accepted.is_set(), "those with keys take no room of public ones"
             async with connect(app) as third:
                 assert third.denied == (503, b"too many connections: try again later\n")
             assert await other.ask("eth_blockNumber")
@@ -336,6 +338,24 @@ def test_long_calls_of_one_caller_leave_room_for_others(ring: KeyRing, tmp_path:
         node.release()
         assert [(await one).status for one in (*held, kept)] == [200] * 3
         assert (await post(app, slow)).status == 200
+
+    running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
+
+
+def test_a_batch_waits_for_its_own_long_calls(tmp_path: Path) -> None:
+    slow = call("slow")
+
+    async def use(app: App, node: FakeNode) -> None:
+        assert codes(await post(app, [slow, NUMBER, slow] * 3)) == [0] * 9
+        async with connect(app) as socket:
+            socket.tell([slow] * 5)
+            assert ["result" in entry for entry in await socket.hear()] == [True] * 5
+        node.hold = True
+        held = [asyncio.ensure_future(post(app, slow)) for _ in range(2)]
+        await until(lambda: len(node.held) == 2)
+        assert codes(await post(app, [slow, NUMBER])) == [-32005, 0], "others of the caller have all the room"
+        node.release()
+        await asyncio.wait(held)
 
     running(tmp_path, use, public=True, public_limits=PublicLimits(caller_calls=2), access=rated())
 

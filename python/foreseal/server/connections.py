@@ -69,7 +69,8 @@ class Connections:
         if meter is not None and most is not None and meter.connections >= most:
             tier.refusals["caller_connections"] += 1
             return handler.busy(f"you may have at most {most} connections at once", TOO_MANY)
-        if self._stopping or max(len(self._open), len(tier.connections)) >= tier.limits.connections:
+        full = len(self._open) >= self._limits.connections or len(tier.connections) >= tier.limits.connections
+        if self._stopping or full:
             self.refused += 1
             return handler.busy("too many connections: try again later")
         return None
