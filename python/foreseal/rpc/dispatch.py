@@ -143,6 +143,9 @@ class Dispatcher:
         waiting: deque[Waiting] = deque()
         turn = monotonic() + _BATCH_TURN
         for index, request in enumerate(requests):
+            # What fills the caller's room is the batch itself, or else it is refused.
+            while waiting and meter is not None and meter.is_full:
+                await self._settle(waiting, answers, allowance)
             begun = perf_counter()
             ident, method, outcome = self._start(view, request, body, allowance, exchange, meter)
             if isinstance(outcome, asyncio.Future):

@@ -75,9 +75,14 @@ class Meter:
         """The refusal of whatever call, if not one may be made now."""
         return None if self._bucket is None else self._counted(self._bucket.nothing_left())
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no further call may go to a core thread now."""
+        return self._most is not None and self.running >= self._most
+
     def full(self) -> Refused | None:
         """Why no further call may go to a core thread."""
-        if self._most is None or self.running < self._most:
+        if self._most is None or not self.is_full:
             return None
         self._refusals["caller_calls"] += 1
         return busy("caller_calls", self._most, "too many calls of yours at once: try again")
