@@ -1,8 +1,11 @@
 """API keys on the command line: made, listed, revoked, and what the file of them is like."""
 
+import errno
+import os
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -114,6 +117,32 @@ def test_a_broken_file_is_not_written_over(tmp_path: Path, capsys: pytest.Captur
     for command in (["create", "a"], ["list"], ["revoke", "a"]):
         assert f"the API keys in {path} cannot be used" in refusal(capsys, *command, "--datadir", tmp_path, code=1)
     assert path.read_text() == "{"
+
+
+@pytest.mark.parametrize("call", ["open", "fsync", "replace"])
+@pytest.mark.parametrize("command", [["create", "b"], ["revoke", "a"]])
+def test_a_disk_that_takes_nothing_leaves_the_keys_as_they_were(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: list[str], call: str
+) -> None:
+    keys_command(capsys, tmp_path, "create", "a")
+    path = tmp_path / keys.FILE
+    before = path.read_bytes()
+    real = os.open
+
+    def refuse(target: Any, flags: int = 0, *more: Any, **others: Any) -> int:
+        if call == "open" and not flags & os.O_CREAT:
+            return real(target, flags, *more, **others)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, call, refuse)
+        assert run(["keys", *command, "--datadir", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert shown.err == f"foreseal: cannot write the API keys in {path}: No space left on device\n"
+    assert shown.out == "", "a key that is not kept is not shown"
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == [keys.FILE]
+    assert run(["keys", *command, "--datadir", str(tmp_path)]) == 0
 
 
 def test_keys_that_are_made_at_the_same_time_are_all_kept(tmp_path: Path) -> None:

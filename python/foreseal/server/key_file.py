@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from foreseal.server import keys
-from foreseal.server.keys import Key
+from foreseal.server.keys import Key, KeyFileError
 
 _PRIVATE = 0o600
 
@@ -16,18 +16,28 @@ _PRIVATE = 0o600
 def changing(folder: Path) -> Iterator[dict[str, Key]]:
     """The keys of a data directory by id; what the block leaves of them is kept, unless it fails.
 
-    Running nodes see the file from before or the one from after. Raises `KeyFileError` and OSError.
+    Running nodes see the file from before or the one from after. Raises `KeyFileError`.
     """
-    directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(directory, fcntl.LOCK_EX)
-        path = folder / keys.FILE
+    path = folder / keys.FILE
+    with contextlib.ExitStack() as held:
+        with _writing(path):
+            directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            held.callback(os.close, directory)
+            fcntl.flock(directory, fcntl.LOCK_EX)
         found = keys.read(path)
         yield found
-        _replace(path, keys.encode(found))
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+        with _writing(path):
+            _replace(path, keys.encode(found))
+            os.fsync(directory)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Says which file it is that the system refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise KeyFileError(f"cannot write the API keys in {path}: {error.strerror or error}") from None
 
 
 def _replace(path: Path, content: bytes) -> None:
