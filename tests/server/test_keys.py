@@ -1,6 +1,8 @@
 """API keys as texts, as entries of a file, and as what a running process has."""
 
+import errno
 import hashlib
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +70,9 @@ ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"tier":"x"')), "the tier or the burst"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"x"')), "'x' is not a rate"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":"x"')), "a field of a wrong type"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"created":null')), "a field of a wrong type"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":253402300800')), "a time that no calendar has"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"revoked":-1')), "a time that no calendar has"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"more":1')), "unknown: ['more']"),
         ('{"version":1,"keys":[%s,%s]}' % (2 * (ENTRY % ("0" * 64, ""),)), "two have the same id"),
     ],
@@ -99,3 +104,26 @@ def test_a_key_is_found_by_its_text_alone_while_it_is_good(tmp_path: Path) -> No
     found.look()
     assert found.find(text) == "the API key is revoked"
     assert not found.holds(key)
+
+
+def test_a_file_that_cannot_be_read_once_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ring = KeyRing(tmp_path)
+    text = ring.add("shop")
+    found = Keys(ring.path, lambda: float(NOW))
+    ring.keys.clear()
+    ring.save()
+
+    def refuse(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "read_bytes", refuse)
+        for _ in range(3):
+            found.look()
+    assert isinstance(found.find(text), Key), "the keys stay as they were"
+    (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert "Too many open files" in vars(told)["reason"]
+    found.look()
+    assert found.find(text) == "the API key is not known here"

@@ -23,6 +23,7 @@ FILE = "keys.json"
 _VERSION = 1
 _ID_BYTES, _SECRET_BYTES = 5, 32
 _DIGITS = frozenset("0123456789abcdef")
+_YEAR_10000 = 253_402_300_800
 # Fields without which an entry is none.
 _NEEDED = frozenset(("id", "name", "hash", "created"))
 
@@ -122,9 +123,12 @@ def _key(entry: Any) -> Key:
     if strange or missing:
         raise ValueError(f"an entry has no {', '.join(sorted(missing))}" if missing else f"unknown: {sorted(strange)}")
     key = Key(**entry | {"rate": None if entry.get("rate") is None else parse_rate(entry["rate"])})
-    texts, numbers = (key.id, key.name, key.hash), (key.created, key.burst, key.expires, key.revoked)
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(n, int | None) for n in numbers):
+    texts, times = (key.id, key.name, key.hash), (key.expires, key.revoked, key.created)
+    numbers = isinstance(key.created, int) and all(isinstance(n, int | None) for n in (*times, key.burst))
+    if not numbers or not all(isinstance(text, str) for text in texts):
         raise TypeError(f"the entry of key {key.id!r} has a field of a wrong type")
+    if not all(time is None or 0 <= time < _YEAR_10000 for time in times):
+        raise ValueError(f"the entry of key {key.id!r} has a time that no calendar has")
     if len(key.hash) != hashlib.sha256().digest_size * 2 or not _DIGITS.issuperset(key.hash):
         raise ValueError(f"the hash of key {key.id!r} is no SHA-256 in hex")
     if key.tier not in (PUBLIC, DEDICATED) or (key.burst is not None and key.burst < 1):
@@ -142,7 +146,7 @@ class Keys:
         """`clock` gives Unix seconds. Raises `KeyFileError`."""
         self._path = path
         self._clock = clock
-        self._stamp = _stamp(path)
+        self._stamp = self._told = _stamp(path)
         self._keys = read(path)
 
     def find(self, text: str) -> Key | str:
@@ -161,17 +165,22 @@ class Keys:
         return self._keys.get(key.id) == key and key.state(self._clock()) == "active"
 
     def look(self) -> None:
-        """Read the file again if it changed; a broken one changes nothing, and is told to the log once."""
+        """Read the file again if it changed; a broken one changes nothing, and is told to the log once.
+
+        It is tried again at each look: what could not be read may have been whole, and revoke a key.
+        """
         stamp = _stamp(self._path)
         if stamp == self._stamp:
             return
-        self._stamp = stamp
         try:
             self._keys = read(self._path)
         except KeyFileError as error:
-            log.error("the file of API keys is broken: the keys stay as they were", extra={"reason": str(error)})  # noqa: TRY400
-        else:
-            log.info("the API keys were read again", extra={"keys": len(self._keys)})
+            if stamp != self._told:
+                self._told = stamp
+                log.error("the file of API keys is broken: the keys stay as they were", extra={"reason": str(error)})  # noqa: TRY400
+            return
+        self._stamp = self._told = stamp
+        log.info("the API keys were read again", extra={"keys": len(self._keys)})
 
 
 _NOBODYS = hash_of("")
