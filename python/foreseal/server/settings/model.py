@@ -194,8 +194,8 @@ class Settings:
         return Hosts(self.hosts, any_by_default=not self.browsers)
 
     def admin_hosts(self) -> Hosts:
-        """Host names that requests to the admin listener may carry."""
-        return Hosts(self.hosts, any_by_default=False)
+        """Host names that requests to the admin listener may carry: never any."""
+        return Hosts(self.hosts - {"*"}, any_by_default=False)
 
     def for_core(self, role: Mapping[str, str] | None = None) -> bytes:
         """The part that the core needs, JSON: times in ms, amounts in wei as hex, `chain` one of file, dev, stored.

@@ -245,7 +245,7 @@ _ACCESS = (
         option="--allowed-host",
         kind=Names(),
         help="Host name that requests may carry beside loopback ones; repeat it, or * for any.",
-        more="By commas in the variable.",
+        more="By commas in the variable. On the admin listener * is none.",
         unset="any; `dev`: loopback names",
         place="hosts",
     ),
