@@ -1,6 +1,7 @@
 """Addresses of callers: which count as one, and whose word about them is believed."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from foreseal.server.callers import Callers, WrongKey
 from foreseal.server.keys import Keys
 from foreseal.server.tier import Tier
 
-from access_doubles import Clock
+from access_doubles import NOW, Clock, KeyRing
 from fake_core import FakeNode
 
 
@@ -132,3 +133,22 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(
 
     asyncio.run(scenario())
     assert len(subject._by_host) <= 2
+
+
+def test_a_key_whose_rate_was_changed_has_the_new_one(tiers: dict[str, Tier], tmp_path: Path) -> None:
+    ring = KeyRing(tmp_path)
+    text = ring.add("shop", rate=Rate(5), burst=1)
+    (key,) = ring.keys.values()
+    keys = Keys(ring.path, lambda: float(NOW))
+    subject = Callers(tiers, keys, Buckets(None, 64), Clock(), public=True)
+
+    def refused(times: int) -> list[bool]:
+        meter = subject.identify(None, {b"x-api-key": text.encode()}).meter
+        assert meter is not None
+        return [meter.charge("eth_blockNumber") is not None for _ in range(times)]
+
+    assert refused(2) == [False, True]
+    ring.keys[key.id] = replace(key, rate=Rate(0), burst=None)
+    ring.save()
+    keys.look()
+    assert refused(3) == [False] * 3

@@ -8,6 +8,7 @@ from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from foreseal.rpc.meter import Bucket, Buckets, Clock, Meter
+from foreseal.rpc.rate import Rate
 from foreseal.server.access import Headers
 from foreseal.server.keys import Key, Keys
 from foreseal.server.settings.model import DEDICATED, PUBLIC
@@ -80,8 +81,8 @@ class Callers:
         self._proxies = tuple(ipaddress.ip_network(name) for name in sorted(proxies))
         self._by_host: dict[str, Caller] = {}
         self._by_key: dict[str, Caller] = {}
-        # Of whoever has something under way, or called of late.
-        self._meters: WeakValueDictionary[bytes, Meter] = WeakValueDictionary()
+        # Of whoever has something under way, or called of late, by what it measures.
+        self._meters: WeakValueDictionary[tuple[bytes, str, Rate, int], Meter] = WeakValueDictionary()
         self.anyone = None if self._anonymous.is_metered else Caller(self._anonymous)
         """Who calls without a key, where all who do are the same; None where they have bounds of their own."""
         self._timer: asyncio.TimerHandle | None = None
@@ -106,9 +107,10 @@ class Callers:
 
     def watch(self, loop: asyncio.AbstractEventLoop, changed: Callable[[], None]) -> None:
         """Look at the keys now and then, and call `changed` after each look: time alone changes some."""
+        # First, so that a look which fails is not the last one.
+        self._timer = loop.call_later(LOOK, self.watch, loop, changed)
         self._keys.look()
         changed()
-        self._timer = loop.call_later(LOOK, self.watch, loop, changed)
 
     def stop(self) -> None:
         """Look no more."""
@@ -128,13 +130,15 @@ class Callers:
         return caller
 
     def _meter(self, name: bytes, tier: Tier, key: Key | None = None) -> Meter:
-        meter = self._meters.get(name)
+        rate, burst = tier.rate, tier.burst
+        if key is not None and key.rate is not None:
+            rate, burst = key.rate, key.burst
+        burst = burst or rate.burst
+        measured = name, tier.name, rate, burst
+        meter = self._meters.get(measured)
         if meter is None:
-            rate, burst = tier.rate, tier.burst
-            if key is not None and key.rate is not None:
-                rate, burst = key.rate, key.burst
-            bucket = Bucket(self._buckets, name, rate, burst or rate.burst, self._clock) if rate.calls else None
-            self._meters[name] = meter = Meter(bucket, tier.limits.caller_calls, tier.refusals)
+            bucket = Bucket(self._buckets, name, rate, burst, self._clock) if rate.calls else None
+            self._meters[measured] = meter = Meter(bucket, tier.limits.caller_calls, tier.refusals)
         return meter
 
     def _host(self, peer: Peer, headers: Headers) -> str:
