@@ -253,3 +253,32 @@ def test_a_refusal_that_leaves_the_body_unread_ends_the_connection(refused: dict
 def test_an_answer_without_an_unread_body_keeps_the_connection() -> None:
     for request in ({"verb": "GET", "path": "/rpc"}, {"verb": "GET"}, post(ONE)):
         assert b"connection" not in one(app(), request).headers
+
+
+def test_a_star_among_the_host_names_opens_the_admin_listener_to_none(tmp_path: Path) -> None:
+    settings = Settings(tmp_path, hosts=frozenset({"*", "node.example"}))
+    assert settings.endpoint_hosts().accepts({b"host": b"evil.example"})
+    admin = settings.admin_hosts()
+    assert [admin.accepts({b"host": name}) for name in (b"evil.example", b"node.example", b"localhost:1")] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_the_node_stops_in_order_also_where_the_admin_listener_failed() -> None:
+    node = FakeNode()
+    subject = app(node)
+
+    class Failed:
+        async def stop(self) -> None:
+            raise RuntimeError("the server ended by itself")
+
+    async def scenario() -> None:
+        await subject.startup()
+        subject._admin = Failed()
+        with pytest.raises(RuntimeError, match="by itself"):
+            await subject.shutdown()
+
+    asyncio.run(scenario())
+    assert node.log == ["start", "stop"]

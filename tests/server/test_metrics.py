@@ -1,7 +1,9 @@
 """`/metrics`: Prometheus reads it, its names are right, and what it says is so."""
 
+import asyncio
 import logging
 import re
+import sys
 from pathlib import Path
 
 import orjson
@@ -14,7 +16,7 @@ from foreseal.server import App, Settings
 from foreseal.server.metrics import FAMILIES, join
 from foreseal.server.settings.model import LogSettings
 
-from asgi_client import ask
+from asgi_client import ask, until
 from fake_core import FakeNode
 
 # The double is a node that starts, so what is in its store is not known yet, and nobody subscribed or was refused.
@@ -136,3 +138,27 @@ def test_slow_calls_are_logged_without_what_they_carried(caplog: pytest.LogCaptu
         66,
     )
     assert counts.slow_calls == 1
+
+
+def test_a_report_that_failed_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys.modules[App.__module__], "_REPORT", 0.01)
+    failures = [OSError(24, "Too many open files")]
+
+    class Full(FakeNode):
+        def figures(self) -> bytes:
+            if failures:
+                raise failures.pop()
+            return super().figures()
+
+    node = Full()
+    subject = App(Settings(datadir=Path("unused")), make_node=lambda _: node, role={"follow": "f", "name": "worker-1"})
+
+    async def scenario() -> None:
+        await subject.startup()
+        await until(lambda: node.log.count("report") == 2)
+        await subject.shutdown()
+
+    asyncio.run(scenario())
+    assert "Too many open files" in caplog.text

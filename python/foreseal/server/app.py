@@ -137,7 +137,7 @@ class App:
         handler = Handler(node, callers, settings, connections)
         self._endpoint = Endpoint(handler, bodies, connections)
         if "follow" in self._role:
-            self._report(loop, handler)
+            loop.call_soon(self._report, loop, handler)
         self._callers = callers
         callers.watch(loop, connections.review)
         if admin is not None:
@@ -150,8 +150,9 @@ class App:
     def _report(self, loop: asyncio.AbstractEventLoop, handler: Handler) -> None:
         """Tell the sequencer the figures of this process, now and again while it runs."""
         if self._node is not None:
-            self._node.report(handler.metrics().encode())
+            # First, so that a report which fails, for want of a descriptor say, is not the last one.
             loop.call_later(_REPORT, self._report, loop, handler)
+            self._node.report(handler.metrics().encode())
 
     def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, Tier], Callers]:
         """What tells callers apart. Raises `NodeError`."""
@@ -268,7 +269,10 @@ class App:
         await self.disconnect()
 
     async def shutdown(self) -> None:
-        """Let calls under way finish, then stop the node: it saves its pool and closes its journal."""
+        """Let calls under way finish, then stop the node: it saves its pool and closes its journal.
+
+        Raises what had ended the admin listener.
+        """
         if self._dispatcher is None or self._bodies is None:
             return
         await self.patiently(self.disconnect())
@@ -280,12 +284,14 @@ class App:
             await self.patiently(asyncio.wait_for(completions.drained(), self.drain_time))
         except TimeoutError:
             log.warning("calls were still running when the server stopped", extra={"calls": len(completions)})
-        if self._admin is not None:
-            await self.patiently(self._admin.stop())
-            self._admin = self.admin_url = None
-        completions.detach()
-        node, self._node, self._dispatcher, self._endpoint = self._node, None, None, None
-        await asyncio.to_thread(node.stop)
+        admin, self._admin, self.admin_url = self._admin, None, None
+        try:
+            if admin is not None:
+                await self.patiently(admin.stop())
+        finally:
+            completions.detach()
+            node, self._node, self._dispatcher, self._endpoint = self._node, None, None, None
+            await asyncio.to_thread(node.stop)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope: http, websocket or lifespan."""
