@@ -149,7 +149,10 @@ class FakeNode:
     def subscribe(self, params: bytes) -> tuple[int, int] | None:
         match orjson.loads(params):
             case ["foreseal_feed", {"block": block, "index": index, "hash": step}]:
-                place = int(block, 16), int(index, 16), step
+                try:
+                    place = int(block, 16), int(index, 16), step
+                except (TypeError, ValueError):
+                    raise RpcError(-32602, "cursor: block and index are hexadecimal numbers", None) from None
                 if place not in self.steps:
                     raise self._gone()
                 if place != self.steps[-1]:

@@ -1,6 +1,7 @@
 """HTTP requests and WebSocket messages, over the application with a double of the core."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,17 @@ _CLOSED = {1000, 1009, 1013}
 """Codes with which a server may end a WebSocket whose client says anything at all."""
 
 
+class Complaints(logging.Handler):
+    """What a server logged as an error, which no input may bring about."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.heard.append(self.format(record))
+
+
 class Served:
     """An application that runs, and the loop it lives on."""
 
@@ -23,16 +35,22 @@ class Served:
         self.node = FakeNode()
         self._runner = asyncio.Runner()
         self.app = App(Settings(Path("unused"), limits=LIMITS), make_node=lambda _: self.node)
+        self._complaints = Complaints()
+        logging.getLogger("foreseal").addHandler(self._complaints)
         self.run(self.app.startup())
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         # A double remembers every call.
         self.node.calls.clear()
-        return self._runner.run(work)
+        # Not the runner's own `run`, which sets a handler of signals each time.
+        answer = self._runner.get_loop().run_until_complete(work)
+        assert not self._complaints.heard, self._complaints.heard
+        return answer
 
     def stop(self) -> None:
-        self._runner.run(self.app.shutdown())
+        self.run(self.app.shutdown())
         self._runner.close()
+        logging.getLogger("foreseal").removeHandler(self._complaints)
 
 
 @cache
