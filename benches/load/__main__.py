@@ -1,7 +1,6 @@
 """Compare a development node with a bare application, round by round, and save the figures."""
 
 import argparse
-import json
 import re
 import statistics
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 import orjson
 import uvloop
 from benches.load.client import CONNECTIONS, Round, run
-from benches.origin import origin
+from benches.origin import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "load.json"
 PACKAGES = ("granian", "orjson", "uvloop")
@@ -91,7 +90,7 @@ def main() -> None:
         print(f"{result['name']:16} {result['requests_per_second']:>9,} requests/s  x{result['ratio']} of bare")
     command = f"python -m benches.load --rounds {options.rounds} --seconds {options.seconds:g}"
     report = origin(command, PACKAGES) | {"connections": CONNECTIONS, "results": results}
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
     print(f"saved {RESULT.relative_to(Path.cwd())}")
 
 

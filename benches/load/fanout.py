@@ -30,7 +30,7 @@ from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.start import first_answer
 from benches.load.visible import deploy
 from benches.load.wallets import wallets
-from benches.origin import origin
+from benches.origin import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
 PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")
@@ -253,7 +253,7 @@ def main() -> None:
         f"--servers {' '.join(given.servers)} --seconds {given.seconds:g}"
     )
     report = origin(command, PACKAGES) | {"logs_per_step": LOGS, "step_ms": STEP_MS, "results": results}
-    given.save.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, given.save)
 
 
 if __name__ == "__main__":

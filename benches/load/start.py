@@ -1,7 +1,6 @@
 """How long a development node takes from the command to its first answer, and what it holds in memory when idle."""
 
 import asyncio
-import json
 import re
 import statistics
 import time
@@ -10,7 +9,7 @@ from pathlib import Path
 import uvloop
 from benches.load.__main__ import served
 from benches.load.lanes import Lane
-from benches.origin import origin
+from benches.origin import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "start.json"
 ROUNDS, IDLE_SECONDS = 7, 10
@@ -64,7 +63,7 @@ def main() -> None:
         "target_mb": TARGET_MB,
         "reached": median <= TARGET_MS and resident <= TARGET_MB,
     }
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
 
 
 if __name__ == "__main__":

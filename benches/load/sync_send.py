@@ -19,7 +19,7 @@ import uvloop
 from benches.load.__main__ import served
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
-from benches.origin import origin
+from benches.origin import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "sync_send.json"
 METHOD = "eth_sendRawTransactionSync"
@@ -112,7 +112,7 @@ def main() -> None:
         f"--steps {' '.join(map(str, given.steps))}"
     )
     report = origin(command, ("granian", "orjson", "uvloop")) | {"results": results}
-    given.save.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, given.save)
     if not all(result["every_one_right"] for result in results):
         raise SystemExit("not every submission was answered once with its own receipt")
 

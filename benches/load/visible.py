@@ -11,7 +11,6 @@ include the polling: half an interval on average. Transactions that are polled f
 import argparse
 import asyncio
 import itertools
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from benches.load.__main__ import served
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 from benches.load.websocket import Subscriber
-from benches.origin import origin
+from benches.origin import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "visible.json"
 PACKAGES = ("granian", "orjson", "uvloop")
@@ -214,7 +213,7 @@ def main() -> None:
     rates, steps = (" ".join(map(str, each)) for each in (given.rates, given.steps))
     command = f"python -m benches.load.visible --rates {rates} --steps {steps} --seconds {given.seconds:g}"
     report = origin(command, PACKAGES) | {"look_ms": LOOK * 1000, "accounts": ACCOUNTS, "results": results}
-    given.save.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, given.save)
 
 
 if __name__ == "__main__":

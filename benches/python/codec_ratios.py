@@ -4,13 +4,12 @@ Run from the repository: `python -m benches.python.codec_ratios`.
 """
 
 import gc
-import json
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 
-from benches.origin import origin
+from benches.origin import origin, save
 from benches.python.codec_cases import Case, cases
 
 # Many short rounds: on a busy machine some of them run undisturbed, and the best one counts.
@@ -67,7 +66,7 @@ def main() -> None:
         print(f"{case.name:24} {times} {result['ratio']:>8} x{target}")
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     report = {**origin("python -m benches.python.codec_ratios", PEERS), "results": results}
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
     print(f"saved {RESULT}")
 
 

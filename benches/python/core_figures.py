@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from benches.origin import origin
+from benches.origin import origin, save
 
 RESULT = Path("benches/results/core.json")
 CRITERION = Path("target/criterion")
@@ -90,7 +90,7 @@ def main() -> None:
     for result in results:
         print("  ".join(f"{key} {value}" for key, value in result.items()))
     report = origin("python -m benches.python.core_figures", packages=()) | {"crates": crates(), "results": results}
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
 
 
 if __name__ == "__main__":

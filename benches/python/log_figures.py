@@ -7,7 +7,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from benches.origin import origin
+from benches.origin import origin, save
 from benches.python.core_figures import nanoseconds
 
 RESULT = Path("benches/results/logs.json")
@@ -42,7 +42,7 @@ def main() -> None:
         print("  ".join(f"{key} {value}" for key, value in row.items()))
     report = origin("python -m benches.python.log_figures", packages=())
     report |= {"logs": 1_000_000, "blocks": 200_000, "results": results, "chunks": sizes}
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from statistics import median
 
-from benches.origin import origin
+from benches.origin import origin, save
 from benches.python.core_figures import CRITERION, nanoseconds
 
 RESULT = Path("benches/results/reads.json")
@@ -60,7 +60,7 @@ def main() -> None:
         print("  ".join(f"{key} {value}" for key, value in row.items()))
     report = origin("python -m benches.python.read_figures", packages=())
     report |= {"meaning": MEANING} | one_pass | {"results": [*warm, *cold]}
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 Run from the repository: `python -m benches.python.signing_figures`.
 """
 
-import json
 import subprocess
 from pathlib import Path
 
-from benches.origin import origin
+from benches.origin import origin, save
 from benches.python.core_figures import Figure, measured
 
 RESULT = Path("benches/results/signing.json")
@@ -26,7 +25,7 @@ def main() -> None:
     for result in results:
         print("  ".join(f"{key} {value}" for key, value in result.items()))
     report = origin("python -m benches.python.signing_figures", packages=()) | {"results": results}
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
 
 
 if __name__ == "__main__":

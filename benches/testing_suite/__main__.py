@@ -1,7 +1,6 @@
 """Run the same 200 tests on the three chains in turn, round by round, and save the figures."""
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from benches.origin import origin
+from benches.origin import origin, save
 from benches.testing_suite.environment import prepare, versions
 
 HERE = Path(__file__).parent
@@ -104,7 +103,7 @@ def main() -> None:
         "results": results,
     }
     report["versions"] = {**report["versions"], **versions(python, PACKAGES), "anvil": anvil_version(anvil)}  # type: ignore[dict-item]
-    RESULT.write_text(json.dumps(report, indent=2) + "\n")
+    save(report, RESULT)
     print(f"saved {RESULT.relative_to(Path.cwd())}")
 
 
