@@ -66,6 +66,9 @@ class FakeNode:
     def stop(self) -> None:
         self.log.append("stop")
 
+    def for_admin(self) -> "FakeNode":
+        return self
+
     def for_tier(self, limits: bytes) -> "FakeNode":
         self.tiers.append(orjson.loads(limits))
         return self

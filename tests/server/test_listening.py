@@ -1,14 +1,20 @@
 """The listening socket, and the room for connections."""
 
+import asyncio
 import resource
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from foreseal.errors import NodeError
+from foreseal.server import App, Settings
 from foreseal.server.address import AddressError
 from foreseal.server.listening import _KEEP_ALIVE, listen
+
+from fake_core import FakeNode
 
 ROOM = "from foreseal.server.listening import room; import resource; {limit}; print(room({wanted}))"
 LIMIT = "resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))"
@@ -32,6 +38,42 @@ def test_a_taken_port_is_a_clear_error() -> None:
         port = first.getsockname()[1]
         with pytest.raises(AddressError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
             listen("127.0.0.1", port)
+
+
+def test_nobody_takes_the_admin_port_while_the_node_is_opened() -> None:
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    node = FakeNode()
+
+    def open_node(_: bytes) -> FakeNode:
+        with pytest.raises(AddressError, match="already in use"):
+            listen("127.0.0.1", port).close()
+        return node
+
+    app = App(Settings(Path("unused"), admin=("127.0.0.1", port)), make_node=open_node)
+
+    async def scenario() -> None:
+        await app.startup()
+        try:
+            assert app.admin_url == f"http://127.0.0.1:{port}"
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+        finally:
+            await app.shutdown()
+
+    asyncio.run(scenario())
+    listen("127.0.0.1", port).close()
+
+
+def test_a_node_that_cannot_be_opened_keeps_no_port() -> None:
+    def refuse(_: bytes) -> FakeNode:
+        raise NodeError("in-use", "somebody has it")
+
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(NodeError):
+        asyncio.run(App(Settings(Path("unused"), admin=("127.0.0.1", port)), make_node=refuse).startup())
+    listen("127.0.0.1", port).close()
 
 
 def room(wanted: int, soft: int, hard: int) -> tuple[int, str]:

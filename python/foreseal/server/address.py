@@ -1,7 +1,6 @@
 """Where a server listens."""
 
 import ipaddress
-import socket
 from pathlib import Path
 
 UNIX = "unix:"
@@ -46,29 +45,7 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def free_address(host: str, port: int) -> tuple[str, int]:
-    """The numeric address of `host` and a port (0: any free one) that nobody listens on. Raises `AddressError`.
-
-    granian shares its ports between processes (SO_REUSEPORT): without this look a second server would silently take
-    half of the first one's requests.
-    """
-    try:
-        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(where)
-            probe.listen(1)
-            return str(where[0]), int(probe.getsockname()[1])
-    except OSError as error:
-        raise AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-
-
 def url(address: str, port: int, scheme: str = "http") -> str:
-    """The URL at which this machine reaches a server that listens on a numeric address."""
-    host = reachable(address)
+    """The URL at which this machine reaches a server on a numeric address, which may stand for all of them."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared with, not bound
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def reachable(address: str) -> str:
-    """The address by which this machine reaches a server that listens on `address`, which may stand for all of them."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared with, not bound

@@ -1,8 +1,10 @@
 """The ASGI application: a thin adapter over the handler, and the life of the node behind it."""
 
 import asyncio
+import contextlib
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
@@ -14,7 +16,7 @@ from foreseal.errors import NodeError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.meter import Clock
 from foreseal.rpc.registry import Function
-from foreseal.server.address import AddressError, free_address
+from foreseal.server.address import AddressError
 from foreseal.server.bodies import Bodies
 from foreseal.server.buckets import slots
 from foreseal.server.callers import Anyone, Callers
@@ -23,6 +25,7 @@ from foreseal.server.endpoint import Endpoint
 from foreseal.server.handler import Handler
 from foreseal.server.keys import FILE as KEYS
 from foreseal.server.keys import KeyFileError, Keys
+from foreseal.server.listening import listen
 from foreseal.server.settings import Settings, SettingsError, from_environment
 from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.tier import Tier, tiers_of
@@ -49,10 +52,10 @@ def _node(settings: bytes) -> Any:
     return Node(settings)
 
 
-def _free(admin: tuple[str, int] | Path | None) -> tuple[str, int] | Path | None:
-    """Where the admin listener will be, if anything can listen there. Raises `AddressError`."""
+def _place_of(admin: tuple[str, int] | Path | None) -> socket.socket | Path | None:
+    """What the admin listener will answer on, if anything can listen there. Raises `AddressError`."""
     if not isinstance(admin, Path):
-        return free_address(*admin) if admin else None
+        return listen(*admin) if admin else None
     from foreseal.server.unix_listener import free_path
 
     free_path(admin)
@@ -115,8 +118,12 @@ class App:
         Raises `SettingsError`, `NodeError` and `AddressError`.
         """
         settings = self._settings or from_environment(os.environ)
-        # Looked at before anything is opened.
-        admin = _free(settings.admin)
+        # Before anything is opened.
+        admin = _place_of(settings.admin)
+        with admin if isinstance(admin, socket.socket) else contextlib.nullcontext():
+            await self._startup(settings, admin)
+
+    async def _startup(self, settings: Settings, admin: socket.socket | Path | None) -> None:
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
         node = await asyncio.to_thread(self._make_node or _node, settings.for_core(self._role))
         try:
@@ -183,7 +190,7 @@ class App:
         dispatcher: Dispatcher,
         bodies: Bodies,
         connections: Connections,
-        where: tuple[str, int] | Path,
+        where: socket.socket | Path,
     ) -> None:
         # granian is imported only where a listener of our own is wanted: another server may be in front.
         from foreseal.server.listener import Listener
@@ -201,7 +208,7 @@ class App:
         administrators = Anyone(Tier("admin", settings.limits, answering))
         handler = Handler(node, administrators, settings, connections, admin=True)
         endpoint = Endpoint(handler, bodies, connections)
-        self._admin = UnixListener(endpoint, where) if isinstance(where, Path) else Listener(endpoint, *where)
+        self._admin = UnixListener(endpoint, where) if isinstance(where, Path) else Listener(endpoint, where)
         if not await self._admin.start():
             raise AddressError(f"cannot listen on {self._admin.url}")
         self.admin_url = self._admin.url

@@ -50,51 +50,55 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], None], tls: Tls | None) -> None:
     stop = _on(signal.SIGINT, signal.SIGTERM, again=app.hurry)
-    # Before anything is opened; the server that accepts from it closes its descriptor.
-    shared = SharedSocket(listen(host, port).detach())
     app.ahead = AHEAD
-    await app.startup()
-    try:
-        if not stop.is_set():
-            listener = Listener(app, *shared.address, shared, tls, room(app.open))
-            try:
-                if await listener.start(stop):
-                    on_listening(listener.url)
-                await _until((stop,), app, [listener.serving])
-            finally:
-                await app.begin_stop()
-                # granian would cut the WebSockets.
-                await app.patiently(app.disconnect())
-                await app.patiently(listener.stop(app.drain_time))
-    finally:
-        await app.shutdown()
+    # Before anything is opened.
+    with listen(host, port) as listening:
+        await app.startup()
+        try:
+            if not stop.is_set():
+                listener = Listener(app, listening, tls, room(app.open))
+                try:
+                    if await listener.start():
+                        on_listening(listener.url)
+                    await _until((stop,), app, [listener.serving])
+                finally:
+                    await app.begin_stop()
+                    await _end(app, listener)
+        finally:
+            await app.shutdown()
 
 
 async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told, tls: Tls | None) -> None:
     stop, leave = _on(signal.SIGTERM, again=app.hurry), _on(LEAVE)
     app.ahead = AHEAD
-    await app.startup()
-    try:
-        listener = Listener(app, *shared.address, shared, tls, room(app.open))
+    with shared.listening:
+        await app.startup()
         try:
-            if await listener.start():
-                on_listening()
-            unfit = asyncio.ensure_future(app.unfit())
-            await _until((stop, leave), app, [listener.serving, unfit], on_ready)
-            if unfit.done():
-                unfit.result()
-            unfit.cancel()
+            listener = Listener(app, shared.listening, tls, room(app.open))
+            try:
+                if await listener.start():
+                    on_listening()
+                unfit = asyncio.ensure_future(app.unfit())
+                await _until((stop, leave), app, [listener.serving, unfit], on_ready)
+                if unfit.done():
+                    unfit.result()
+                unfit.cancel()
+            finally:
+                if leave.is_set():
+                    shared.leave()
+                    await app.leave()
+                    await _first(stop.wait(), shared.left(LEAVE_TIME))
+                else:
+                    await app.begin_stop()
+                await _end(app, listener)
         finally:
-            if leave.is_set():
-                shared.leave()
-                await app.leave()
-                await _first(stop.wait(), shared.left(LEAVE_TIME))
-            else:
-                await app.begin_stop()
-            await app.patiently(app.disconnect())
-            await app.patiently(listener.stop(app.drain_time))
-    finally:
-        await app.shutdown()
+            await app.shutdown()
+
+
+async def _end(app: App, listener: Listener) -> None:
+    # granian would cut the WebSockets.
+    await app.patiently(app.disconnect())
+    await app.patiently(listener.stop(app.drain_time))
 
 
 async def _hold(app: App, on_open: Told, on_ready: Told) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from typing import Any
 
 from granian import net
@@ -10,10 +11,9 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
-from foreseal.server.address import reachable, url
+from foreseal.server.address import UNIX, url
 from foreseal.server.listening import BACKLOG
 from foreseal.server.logs import GRANIAN
-from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 
 # Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
@@ -26,9 +26,6 @@ AHEAD = 64
 # Seconds that requests under way get when the listener stops. A client that never sends the rest of its head would hold
 # it up for the idle time.
 STOP_TIME = 10.0
-# Seconds between two looks whether the server listens already.
-_LOOK = 0.01
-
 OPTIONS: dict[str, Any] = {
     "interface": Interfaces.ASGINL,
     "http": HTTPModes.http1,
@@ -44,56 +41,42 @@ OPTIONS: dict[str, Any] = {
 class BoundServer(Server):
     """granian on a socket that listens already, and that other processes may accept from as well."""
 
-    def __init__(self, application: Any, fd: int, *, is_unix: bool = False, **options: Any) -> None:
-        """`fd` is closed by granian."""
+    def __init__(self, application: Any, listening: socket.socket, **options: Any) -> None:
+        """Takes `listening` over."""
         super().__init__(application, **options)
+        listening.setblocking(False)
         # What pickle hands granian's own workers: descriptor, whether it is a Unix socket, backlog.
         holder: Any = vars(net)["SocketHolder"]
-        self._bound = holder(fd, is_unix, BACKLOG)
+        is_unix = listening.family == socket.AF_UNIX
+        self._bound = holder(listening.detach(), is_unix, BACKLOG)
 
     def _init_shared_socket(self) -> None:
         self._shd = self._bound
 
 
 class Listener:
-    """Answers on one address from `start` to `stop`, on the event loop that runs."""
+    """Answers on one socket from `start` to `stop`, on the event loop that runs."""
 
-    def __init__(
-        self,
-        application: Any,
-        address: str,
-        port: int,
-        shared: SharedSocket | None = None,
-        tls: Tls | None = None,
-        most: int = BACKLOG,
-    ) -> None:
-        """`address` is numeric, and `port` one that is free; or both are those of a `shared` socket.
+    def __init__(self, application: Any, listening: socket.socket, tls: Tls | None = None, most: int = BACKLOG) -> None:
+        """Takes over `listening`, which other processes may accept from as well.
 
         With `tls` it speaks HTTPS and WSS alone. `most` connections may be open, whatever they do: others wait.
         """
-        self.url = url(address, port, "https" if tls else "http")
+        name, is_unix = listening.getsockname(), listening.family == socket.AF_UNIX
+        self.url = f"{UNIX}{name}" if is_unix else url(name[0], name[1], "https" if tls else "http")
         """Where this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when the server ended by itself, with its failure if there was one."""
-        self._where = (reachable(address), port)
-        self._shared = shared
-        options = OPTIONS | {"address": address, "port": port, "backpressure": most} | (tls.options() if tls else {})
-        self._server = BoundServer(application, shared.fd, **options) if shared else Server(application, **options)
+        options = OPTIONS | {"backpressure": most} | (tls.options() if tls else {})
+        if not is_unix:
+            options |= {"address": name[0], "port": name[1]}
+        self._server = BoundServer(application, listening, **options)
 
-    async def start(self, stop: asyncio.Event | None = None) -> bool:
-        """Wait until the port takes connections; False if the server ends, or `stop` is set, before."""
+    async def start(self) -> bool:
+        """Answer; connections have waited in the socket. False if the server ended at once."""
         self.serving = asyncio.ensure_future(self._server.serve())
-        if self._shared is not None:
-            # It listens already: connections wait in it until this process accepts them, or another one.
-            await asyncio.sleep(0)
-            return not self.serving.done()
-        while not self.serving.done() and not (stop is not None and stop.is_set()):
-            with contextlib.suppress(OSError):
-                _, writer = await asyncio.open_connection(*self._where)
-                writer.close()
-                return True
-            await asyncio.sleep(_LOOK)
-        return False
+        await asyncio.sleep(0)
+        return not self.serving.done()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
         """Take no more connections and wait for the end, at most so long. Raises what ended the server."""

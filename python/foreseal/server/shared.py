@@ -15,18 +15,13 @@ _LOOK, _SPARED = 0.05, 0.9
 
 
 class SharedSocket:
-    """A descriptor of a socket that listens; other processes have their own of the same socket."""
+    """A socket that listens; other processes have their own descriptors of the same one."""
 
-    def __init__(self, fd: int) -> None:
-        """`fd` is inherited, and closed by the server that accepts from it."""
-        self.fd = fd
-        with socket.socket(fileno=os.dup(fd)) as listening:
-            self._name = listening.getsockname()
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Where it listens."""
-        return self._name[0], self._name[1]
+    def __init__(self, listening: socket.socket) -> None:
+        self.listening = listening
+        """To be taken over by the server that accepts from it; what is below goes on with its descriptor."""
+        self._fd = listening.fileno()
+        self._port = listening.getsockname()[1]
 
     def leave(self) -> None:
         """Accept no more in this process; the other ones go on.
@@ -39,7 +34,7 @@ class SharedSocket:
             silent.bind(str(Path(folder) / "s"))
             silent.listen(1)
             silent.setblocking(False)
-            os.dup2(silent.fileno(), self.fd, inheritable=False)
+            os.dup2(silent.fileno(), self._fd, inheritable=False)
 
     def connections(self) -> int:
         """Connections of clients that this process has open."""
@@ -64,7 +59,7 @@ class SharedSocket:
             # No socket, or closed meanwhile.
             return False
         try:
-            if line.family not in (socket.AF_INET, socket.AF_INET6) or line.getsockname()[1] != self._name[1]:
+            if line.family not in (socket.AF_INET, socket.AF_INET6) or line.getsockname()[1] != self._port:
                 return False
             line.getpeername()
         except OSError:

@@ -1,6 +1,5 @@
 """granian on a Unix socket that only its owner may use."""
 
-import asyncio
 import contextlib
 import os
 import socket
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.server.address import UNIX, AddressError
-from foreseal.server.listener import OPTIONS, STOP_TIME, BoundServer, Listener
+from foreseal.server.listener import STOP_TIME, Listener
 from foreseal.server.listening import BACKLOG
 
 _MODE = 0o600
@@ -43,27 +42,9 @@ class UnixListener(Listener):
 
     def __init__(self, application: Any, path: Path) -> None:
         """`path` is free. Raises `AddressError`."""
-        self.url = f"{UNIX}{path}"
-        self.serving: asyncio.Future[None] | None = None
+        super().__init__(application, _listen(path))
         self._path = path
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            # Before there is a file: it never has any other mode.
-            os.fchmod(made.fileno(), _MODE)
-            made.bind(str(path))
-            made.listen(BACKLOG)
-        except OSError as error:
-            made.close()
-            raise AddressError(f"cannot listen at {self.url}: {error.strerror or error}") from None
-        made.setblocking(False)
         self._file = path.lstat().st_ino
-        self._server = BoundServer(application, made.detach(), is_unix=True, **OPTIONS)
-
-    async def start(self, stop: asyncio.Event | None = None) -> bool:
-        """Answer. Connections wait in the socket, which listens already, until they are accepted."""
-        self.serving = asyncio.ensure_future(self._server.serve())
-        await asyncio.sleep(0)
-        return not self.serving.done() and not (stop is not None and stop.is_set())
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
         """As `Listener.stop`; from the beginning on nobody finds the socket any more."""
@@ -71,3 +52,17 @@ class UnixListener(Listener):
             if self._path.lstat().st_ino == self._file:
                 self._path.unlink()
         await super().stop(seconds)
+
+
+def _listen(path: Path) -> socket.socket:
+    """A socket that listens at a free path. Raises `AddressError`."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # Before there is a file: it never has any other mode.
+        os.fchmod(made.fileno(), _MODE)
+        made.bind(str(path))
+        made.listen(BACKLOG)
+    except OSError as error:
+        made.close()
+        raise AddressError(f"cannot listen at {UNIX}{path}: {error.strerror or error}") from None
+    return made

@@ -1,5 +1,6 @@
 """What a process does that the supervisor started: it is the sequencer, or a worker."""
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -20,8 +21,8 @@ def fill(handover: Handover, make_node: Callable[[bytes], Any] | None) -> int:
         if handover.socket is None:
             hold(app, lambda: report.opened(app.admin_url), report.ready)
         else:
-            tls = handover.settings.listen.tls
-            serve_shared(app, SharedSocket(handover.socket), lambda: report.opened(None), report.ready, tls)
+            shared = SharedSocket(socket.socket(fileno=handover.socket))
+            serve_shared(app, shared, lambda: report.opened(None), report.ready, handover.settings.listen.tls)
     except NodeError as error:
         report.failed(error)
         return WRONG_USE if error.wrong_use else FAILED
