@@ -11,6 +11,7 @@ from foreseal.errors import NodeError
 from foreseal.rpc import Limits
 from foreseal.server import App, Settings
 from foreseal.server.settings.access import Access, PublicLimits
+from foreseal.server.settings.model import LogSettings
 
 from access_doubles import Clock, KeyRing, rated, running
 from asgi_client import Answer, Closed, call, connect, metrics, request, until
@@ -261,6 +262,30 @@ def test_methods_that_make_more_work_cost_more(tmp_path: Path) -> None:
         assert (await post(app, NUMBER)).status == 429
 
     running(tmp_path, use, clock, public=True, access=rated(8))
+
+
+def test_a_slow_call_is_logged_with_the_id_of_its_key_and_never_with_the_key(
+    ring: KeyRing, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text, low = ring.add("shop"), ring.add("low", tier="public")
+    ident, low_ident = ring.keys
+
+    async def use(app: App, node: FakeNode) -> None:
+        for body in (call("slow"), [NUMBER, call("slow")]):
+            for key in (text, low, None):
+                node.hold = True
+                asked = asyncio.ensure_future(post(app, body, key))
+                await until(lambda: bool(node.held))
+                await asyncio.sleep(0.002)
+                node.release()
+                assert (await asked).status == 200
+
+    running(tmp_path, use, public=True, log=LogSettings(slow=1), access=rated())
+    told = [vars(record) for record in caplog.records if record.message == "slow call"]
+    found = [(each["tier"], each.get("key")) for each in told if each["method"] == "slow"]
+    assert found == [("dedicated", ident), ("public", low_ident), ("public", None)] * 2
+    assert text not in str(told)
+    assert text.rpartition("_")[2] not in str(told)
 
 
 def test_names_of_refused_methods_are_not_kept(tmp_path: Path) -> None:

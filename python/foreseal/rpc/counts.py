@@ -70,10 +70,13 @@ class Counts:
         counts = {method: timing.calls - failed[method] for method, timing in self.timings.items()}
         return {method: count for method, count in counts.items() if count}
 
-    def add(self, method: str, seconds: float, size: int, tier: str) -> None:
-        """A call by a caller of `tier` that took `seconds`, and whose answer has `size` bytes."""
+    def add(self, method: str, seconds: float, size: int, tier: str, key: str | None = None) -> None:
+        """A call by a caller of `tier` that took `seconds`, and whose answer has `size` bytes.
+
+        `key` is the id of the caller's API key, if it has one.
+        """
         self.timings[method].add(seconds)
         if seconds >= self._slow and method not in WAITING:
             self.slow_calls += 1
             fields = {"method": method, "seconds": round(seconds, 3), "bytes": size, "tier": tier}
-            log.warning("slow call", extra=fields)
+            log.warning("slow call", extra=fields if key is None else fields | {"key": key})

@@ -76,7 +76,7 @@ class Dispatcher:
         """Answer one request body: at once, unless it is a batch or has to wait for a core thread.
 
         `exchange` is that of the connection which the body came over, if it is one that stays open. `meter` is that of
-        a caller with bounds of its own, and what is no call costs as much as one.
+        a caller with a key or bounds of its own, and what is no call costs as much as one.
         """
         begun = perf_counter()
         try:
@@ -92,12 +92,12 @@ class Dispatcher:
         try:
             ident, method, params = read_call(request, body)
         except InvalidRequest as invalid:
-            return self._reply(invalid.ident, "", _charged("", meter) or invalid.error, begun)
+            return self._reply(invalid.ident, "", _charged("", meter) or invalid.error, begun, meter)
         if meter is not None:
             refusal = meter.charge(method)
             if refusal is not None:
                 # Nobody looked whether there is such a method: it is counted without its name.
-                return self._reply(ident, "", refusal, begun)
+                return self._reply(ident, "", refusal, begun, meter)
         outcome = self.calls.run(self._core, method, params, exchange, meter)
         # The one path that nearly every call takes, without a further step; all others below.
         if outcome.__class__ is bytes and ident is not None and len(outcome) <= self._largest:
@@ -108,18 +108,18 @@ class Dispatcher:
                 timing.quick += 1
                 timing.seconds += took
             else:
-                self.counts.add(method, took, len(outcome), self._tier)
+                self.counts.add(method, took, len(outcome), self._tier, None if meter is None else meter.key)
             return OK, answer, 0
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
                 exchange.leave()
-            return self._answer_later(ident, method, outcome, begun)
-        return self._reply(ident, method, outcome, begun)
+            return self._answer_later(ident, method, outcome, begun, meter)
+        return self._reply(ident, method, outcome, begun, meter)
 
     async def _answer_later(
-        self, ident: bytes | None, method: str, future: asyncio.Future[Outcome], begun: float
+        self, ident: bytes | None, method: str, future: asyncio.Future[Outcome], begun: float, meter: Meter | None
     ) -> Reply:
-        return self._reply(ident, method, await future, begun)
+        return self._reply(ident, method, await future, begun, meter)
 
     def _ask(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
         return self.calls.run(self._core, method, params)
@@ -145,7 +145,7 @@ class Dispatcher:
         for index, request in enumerate(requests):
             # What fills the caller's room is the batch itself, or else it is refused.
             while waiting and meter is not None and meter.is_full:
-                await self._settle(waiting, answers, allowance)
+                await self._settle(waiting, answers, allowance, meter)
             begun = perf_counter()
             ident, method, outcome = self._start(view, request, body, allowance, exchange, meter)
             if isinstance(outcome, asyncio.Future):
@@ -153,21 +153,23 @@ class Dispatcher:
                     exchange.leave()
                 waiting.append((index, ident, method, begun, outcome))
                 if len(waiting) == _BATCH_WINDOW:
-                    await self._settle(waiting, answers, allowance)
+                    await self._settle(waiting, answers, allowance, meter)
             else:
-                answers[index] = self._render(ident, method, outcome, begun, allowance)
+                answers[index] = self._render(ident, method, outcome, begun, meter, allowance)
             if monotonic() > turn:
                 await asyncio.sleep(0)
                 turn = monotonic() + _BATCH_TURN
         while waiting:
-            await self._settle(waiting, answers, allowance)
+            await self._settle(waiting, answers, allowance, meter)
         said = b",".join(filter(None, answers))
         return (OK, b"[%b]" % said, 0) if said else (NO_CONTENT, b"", 0)
 
-    async def _settle(self, waiting: deque[Waiting], answers: list[bytes], allowance: Allowance) -> None:
+    async def _settle(
+        self, waiting: deque[Waiting], answers: list[bytes], allowance: Allowance, meter: Meter | None
+    ) -> None:
         """Wait for the oldest call of a batch that is under way."""
         index, ident, method, begun, future = waiting.popleft()
-        answers[index] = self._render(ident, method, await future, begun, allowance)
+        answers[index] = self._render(ident, method, await future, begun, meter, allowance)
 
     def _start(
         self,
@@ -200,28 +202,35 @@ class Dispatcher:
         return over_limit("response", most, f"the answer is larger than {most} bytes")
 
     def _refuse(self, error: RpcError, meter: Meter | None = None) -> Reply:
-        return self._reply(NULL, "", _charged("", meter) or error, perf_counter())
+        return self._reply(NULL, "", _charged("", meter) or error, perf_counter(), meter)
 
-    def _reply(self, ident: bytes | None, method: str, outcome: Outcome, begun: float) -> Reply:
-        answer = self._render(ident, method, outcome, begun)
+    def _reply(self, ident: bytes | None, method: str, outcome: Outcome, begun: float, meter: Meter | None) -> Reply:
+        answer = self._render(ident, method, outcome, begun, meter)
         if not answer:
             return NO_CONTENT, answer, 0
         return (outcome.status, answer, outcome.seconds) if isinstance(outcome, Refused) else (OK, answer, 0)
 
     def _render(
-        self, ident: bytes | None, method: str, outcome: Outcome, begun: float, allowance: Allowance | None = None
+        self,
+        ident: bytes | None,
+        method: str,
+        outcome: Outcome,
+        begun: float,
+        meter: Meter | None,
+        allowance: Allowance | None = None,
     ) -> bytes:
         """Count the call and give its answer; no bytes for a notification."""
+        key = None if meter is None else meter.key
         if isinstance(outcome, bytes):
             size = len(outcome)
             if allowance.take(size) if allowance else size <= self._largest:
-                self.counts.add(method, perf_counter() - begun, size, self._tier)
+                self.counts.add(method, perf_counter() - begun, size, self._tier, key)
                 return b"" if ident is None else success(ident, outcome)
             outcome = self._too_large()
         code = outcome.args[0]
         # Names that callers make up are not kept.
         known = "" if code == codes.METHOD else method
-        self.counts.add(known, perf_counter() - begun, 0, self._tier)
+        self.counts.add(known, perf_counter() - begun, 0, self._tier, key)
         self.counts.failed[known, code] += 1
         return b"" if ident is None else failure(ident, outcome)
 

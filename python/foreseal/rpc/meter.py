@@ -55,10 +55,12 @@ class Bucket:
 class Meter:
     """One object for all that a caller does at a time in this process. Used from the event loop's thread only."""
 
-    __slots__ = ("__weakref__", "_bucket", "_most", "_refusals", "connections", "running")
+    __slots__ = ("__weakref__", "_bucket", "_most", "_refusals", "connections", "key", "running")
 
-    def __init__(self, bucket: Bucket | None, most: int | None, refusals: Counter[str]) -> None:
+    def __init__(self, bucket: Bucket | None, most: int | None, refusals: Counter[str], key: str | None = None) -> None:
         """At most `most` calls at once on core threads. `refusals` counts those of all callers of a tier by reason."""
+        self.key = key
+        """Id of the caller's API key, if it has one, for the log."""
         self.running = 0
         """Calls on core threads."""
         self.connections = 0

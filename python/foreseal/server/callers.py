@@ -39,7 +39,7 @@ class Caller:
     address: str = ""
     """Of an anonymous caller with bounds of its own: an IPv4 address, or the first 64 bits of an IPv6 one."""
     meter: Meter | None = None
-    """What it uses up; None for one without bounds of its own."""
+    """What it uses up; None for an anonymous one without bounds of its own."""
 
 
 class Anyone:
@@ -124,8 +124,7 @@ class Callers:
         caller = self._by_key.get(key.id)
         if caller is None or caller.key is not key:
             tier = self._tiers[key.tier]
-            metered = key.rate is not None or tier.is_metered
-            caller = Caller(tier, key, "", self._meter(b"k" + key.id.encode(), tier, key) if metered else None)
+            caller = Caller(tier, key, "", self._meter(b"k" + key.id.encode(), tier, key))
             _remember(self._by_key, key.id, caller)
         return caller
 
@@ -138,7 +137,8 @@ class Callers:
         meter = self._meters.get(measured)
         if meter is None:
             bucket = Bucket(self._buckets, name, rate, burst, self._clock) if rate.calls else None
-            self._meters[measured] = meter = Meter(bucket, tier.limits.caller_calls, tier.refusals)
+            ident = None if key is None else key.id
+            self._meters[measured] = meter = Meter(bucket, tier.limits.caller_calls, tier.refusals, ident)
         return meter
 
     def _host(self, peer: Peer, headers: Headers) -> str:
