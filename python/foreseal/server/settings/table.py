@@ -1,10 +1,14 @@
 """The one table of settings: options, variables, keys of a file, `foreseal config` and the reference are made from it.
 
-Another setting is a row here and a field of `Settings` (or of a part of it) with its type and default.
+Another setting is a row here and a field of `Settings` (or of a part of it) with its type and default. A limit has
+a row of public callers where `PublicLimits` or `PublicCoreLimits` has a field for it.
 """
+
+from dataclasses import fields
 
 from foreseal.rpc.rate import MOST_CALLS
 from foreseal.server.logs import FORMATS
+from foreseal.server.settings.access import PublicCoreLimits, PublicLimits
 from foreseal.server.settings.kinds import (
     AdminAddress,
     Choice,
@@ -78,16 +82,6 @@ def _limit(name: str, kind: Kind, help: str, more: str = "", *, of: str = "limit
     return Setting(
         key=f"limits.{name}", name=f"max_{name}", kind=kind, help=help, more=more, place=f"{of}.{name}", unset=unset
     )
-
-
-def _public(name: str, kind: Kind, help: str, *, of: str = "public_limits", unset: str = "") -> Setting:
-    return Setting(
-        key=f"public.{name}", name=f"public_max_{name}", kind=kind, help=help, place=f"{of}.{name}", unset=unset
-    )
-
-
-def _public_core(name: str, kind: Kind, help: str) -> Setting:
-    return _public(name, kind, help, of="public_core_limits")
 
 
 def _access(name: str, kind: Kind, help: str, *, more: str = "", unset: str = "", option: str = "") -> Setting:
@@ -378,31 +372,28 @@ _LOG = (
     ),
 )
 
-_PUBLIC = (
-    _public("body", Whole(unit="bytes"), "Largest request body."),
-    _public("batch", Whole(), "Most requests in a batch."),
-    _public("response", Whole(unit="bytes"), "Largest answer."),
-    _public("calls", Whole(), "Most long calls at once of all callers at which public ones get no more."),
-    _public("caller_calls", Whole(), "Most long calls at once for one caller."),
-    _public("connections", Whole(), "Most WebSocket connections of public callers."),
-    _public("caller_connections", Whole(), "Most of them for one caller."),
-    _public("connection_calls", Whole(), "Most long calls at once for one connection."),
-    _public("subscriptions", Whole(), "Most subscriptions of a connection."),
-    _public("outgoing_bytes", Whole(unit="bytes"), "Most bytes that wait to be taken from a connection."),
-    _public("outgoing_frames", Whole(), "Most notifications that wait to be taken from a connection."),
-    _public_core("logs", Whole(), "Most logs in one eth_getLogs."),
-    _public_core("log_time", Duration(), "Longest time of one eth_getLogs."),
-    _public_core("filters", Whole(), "Most filters of all callers at which public ones get no more."),
-    _public_core("flashblocks", Whole(), "Most in a foreseal_getFlashblocks."),
-    _public_core("flashblock_bytes", Whole(unit="bytes"), "Bytes of flashblocks that end the answer of one."),
-    _public_core("call_gas", Whole(_LEAST_GAS, unit="gas"), "Most gas of one eth_call, estimate or access list."),
-    _public_core("call_time", Duration(), "Longest time of one eth_call or trace."),
-    _public_core("simulate_gas", Whole(_LEAST_GAS, unit="gas"), "Most gas of one eth_simulateV1, all calls together."),
-    _public_core("trace_bytes", Whole(unit="bytes"), "Largest answer of traces."),
-    _public_core("slots", Whole(), "Most slots in one eth_getProof or eth_getStorageValues."),
-    _public_core("pool_transactions", Whole(), "Most transactions in txpool_content and txpool_inspect."),
-    _public_core("sync_time", Duration(), "Longest wait of eth_sendRawTransactionSync."),
-)
+# What is not said as of all callers.
+_OF_PUBLIC = {
+    "calls": "Most long calls at once of all callers at which public ones get no more.",
+    "connections": "Most WebSocket connections of public callers.",
+    "filters": "Most filters of all callers at which public ones get no more.",
+}
+_LOWERED = {each.name for part in (PublicLimits, PublicCoreLimits) for each in fields(part)}
+
+
+def _of_public(limit: Setting) -> Setting:
+    """The bound of public callers beside that of all."""
+    name = limit.key.partition(".")[2]
+    return Setting(
+        key=f"public.{name}",
+        name=f"public_{limit.name}",
+        kind=limit.kind,
+        help=_OF_PUBLIC.get(name, limit.help),
+        place=f"public_{limit.place}",
+    )
+
+
+_PUBLIC = tuple(_of_public(limit) for limit in _LIMITS if limit.key.partition(".")[2] in _LOWERED)
 
 TABLE: dict[str, Setting] = {
     setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_LOG, *_ACCESS, *_LIMITS, *_PUBLIC)
