@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from foreseal.server.address import LONGEST_PATH
 from foreseal.server.settings import SettingsError
-from foreseal.supervisor.places import LONGEST_PATH, feed_path
+from foreseal.supervisor.places import feed_path
 
 
 def private(folder: Path) -> bool:

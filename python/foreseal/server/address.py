@@ -5,7 +5,7 @@ from pathlib import Path
 
 UNIX = "unix:"
 LONGEST_PATH = 107
-"""Bytes of the path of a Unix socket."""
+"""Bytes of the path of a Unix socket, without the zero at its end."""
 
 
 class AddressError(OSError):

@@ -10,6 +10,7 @@ from foreseal.rpc.refused import UNKNOWN
 from foreseal.server.access import CORS, PREFLIGHT, Headers
 from foreseal.server.callers import Anyone, Caller, Callers, Peer, WrongKey
 from foreseal.server.metrics import Watched, join, render
+from foreseal.server.metrics.read import Node as Measured
 from foreseal.server.metrics.read import Streams
 from foreseal.server.settings import Settings
 
@@ -30,26 +31,11 @@ _REMEMBERED = 256
 _MOST_DIGITS = 18
 
 
-class Node(Core, Protocol):
+class Node(Core, Measured, Protocol):
     """What the handler asks of the node beside calls."""
-
-    def freshness(self) -> tuple[int, int, int]:
-        """Number of the block being built, index of its newest step, ms since the last tick."""
 
     def health(self) -> tuple[bool, str]:
         """Whether the node can be relied on, or why not."""
-
-    def ready(self) -> tuple[bool, str]:
-        """As `health`, and the journal is replayed."""
-
-    def status(self) -> bytes:
-        """The answer of `foreseal_status`, JSON."""
-
-    def figures(self) -> bytes:
-        """Figures of its work, JSON."""
-
-    def reports(self) -> list[tuple[str, int, int, bytes]]:
-        """The connected followers: name, appends behind, ms since they connected, their metrics."""
 
 
 Answer = tuple[int, list[tuple[bytes, bytes]], bytes]

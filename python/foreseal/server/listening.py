@@ -51,6 +51,9 @@ def room(wanted: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         if soft < most:
             given = max(soft - _RESERVED, 1)
-            log.warning("fewer connections than --max-open: the limit of open files is %d, room for %d", soft, given)
+            log.warning(
+                "fewer connections than --max-open: the limit of open files is low",
+                extra={"room": given, "files": soft},
+            )
             return given
     return wanted

@@ -6,11 +6,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from foreseal.server.address import LONGEST_PATH
 from foreseal.server.settings import SettingsError
 
 _NAME = "feed.sock"
-# Bytes of the path of a Unix socket, without the zero at its end.
-LONGEST_PATH = 107
 _PRIVATE = 0o700
 
 
