@@ -25,6 +25,8 @@ FLAT = 1.1
 class Summary:
     """What happened, and what is left of it."""
 
+    speed: int
+    """How many times as fast as life."""
     blocks: int = 0
     hours: float = 0
     """Of the chain."""
@@ -53,7 +55,7 @@ class Campaign:
         self._datadir, self._seed, self._pause = datadir, seed, pause
         path = f"PYTHONPATH={Path(__file__).parents[1]}"
         self._command = ["/usr/bin/env", path, sys.executable, "-m", "day.node", str(datadir), str(speed)]
-        self.summary = Summary()
+        self.summary = Summary(speed)
 
     def run(self, blocks: int) -> Summary:
         """So many blocks."""

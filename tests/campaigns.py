@@ -1,0 +1,37 @@
+"""What the long forms of tests have in common: their options, and what becomes of what they found."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benches.origin import origin, save
+
+# Faults that are shown; all of them count.
+SHOWN = 50
+
+
+def options(program: str) -> argparse.ArgumentParser:
+    """A parser of the options that each has: `--seed` and `--save`."""
+    parser = argparse.ArgumentParser(prog=f"python -m {program}")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--save", type=Path, help="file for what was found and where it comes from, JSON")
+    return parser
+
+
+def show(summary: object, faults: Sequence[object]) -> None:
+    """Print a summary, and the first faults."""
+    print(summary, flush=True)
+    for fault in faults[:SHOWN]:
+        print(fault, flush=True)
+
+
+def conclude(found: Any, faults: Sequence[object], file: Path | None, origins: tuple[str, tuple[str, ...]]) -> int:
+    """The exit code, once `found`, a summary that is a dataclass or a list of them, is kept where that is wanted.
+
+    `origins`: the command that made it, and the packages whose versions matter.
+    """
+    if file is not None:
+        text = [str(each) for each in found] if isinstance(found, list) else str(found)
+        save({**origin(*origins), "summary": text, "figures": found}, file)
+    return 1 if faults else 0
