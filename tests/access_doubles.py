@@ -1,6 +1,5 @@
 """Keys, a clock and an application for tests of who may call what."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from foreseal.rpc.rate import Rate
 from foreseal.server import App, Settings, keys
 from foreseal.server.settings.access import Access
 
+from asgi_client import started
 from fake_core import FakeNode
 
 NOW = 1_700_000_000
@@ -62,13 +62,5 @@ def running(
     """Run `use` against an application on a double of the node, with `folder` as its data directory."""
     node = FakeNode()
     app = App(Settings(datadir=folder, **settings), make_node=lambda _: node, clock=clock or Clock())
-
-    async def run() -> None:
-        await app.startup()
-        try:
-            await use(app, node)
-        finally:
-            await app.shutdown()
-
-    asyncio.run(run())
+    started(app, lambda app: use(app, node))
     return node

@@ -195,18 +195,22 @@ def served(
     """Run `use` against a started application; the node's double is left without a channel that anybody hears."""
     node = FakeNode()
     chosen = Settings(datadir=Path("unused"), limits=limits or Limits(), **settings)
-    app = App(chosen, make_node=lambda _: node)
+    started(App(chosen, make_node=lambda _: node), lambda app: use(app, node))
+    assert node.channels == {}
+    return node
+
+
+def started(app: App, use: Callable[[App], Awaitable[None]]) -> None:
+    """Run `use` between the start of an application and its end."""
 
     async def run() -> None:
         await app.startup()
         try:
-            await use(app, node)
+            await use(app)
         finally:
             await app.shutdown()
 
     asyncio.run(run())
-    assert node.channels == {}
-    return node
 
 
 def call(method: str, *params: Any, **more: Any) -> dict[str, Any]:

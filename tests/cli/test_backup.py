@@ -19,7 +19,6 @@ from live.blocks import wait_for_block
 from live.process import FAST, foreseal_command
 from live.rpc import Rpc
 from live.sending import Sender
-from live_node import produce
 
 SEGMENT = "journal/0000000001.segment"
 
@@ -43,14 +42,6 @@ class Load:
     def stop(self) -> None:
         self._stop.set()
         self._thread.join()
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with some blocks, at rest."""
-    datadir = tmp_path_factory.mktemp("original")
-    produce(datadir, 3)
-    return datadir
 
 
 @pytest.fixture

@@ -15,20 +15,11 @@ from live import DEV_ACCOUNTS, LiveNode, RpcFailure, live_node, wait_for
 from live.blocks import wait_for_block
 from live.process import FAST, foreseal_command
 from live.sending import Sender
-from live_node import produce
 
 EXTRA_DATA = b"foreseal"
 
 _LIBC = ctypes.CDLL(None)
 _PR_CAPBSET_DROP = 24
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with some blocks, at rest."""
-    datadir = tmp_path_factory.mktemp("original")
-    produce(datadir, 3)
-    return datadir
 
 
 @pytest.fixture
