@@ -6,7 +6,6 @@ import signal
 import socket
 import tempfile
 import time
-from pathlib import Path
 
 LEAVE = signal.SIGUSR1
 """Tells a worker to end because another one has taken its place."""
@@ -31,7 +30,12 @@ class SharedSocket:
         the other processes'.
         """
         with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
-            silent.bind(str(Path(folder) / "s"))
+            directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                # A short name, wherever temporary files are.
+                silent.bind(f"/proc/self/fd/{directory}/s")
+            finally:
+                os.close(directory)
             silent.listen(1)
             silent.setblocking(False)
             os.dup2(silent.fileno(), self._fd, inheritable=False)
