@@ -52,7 +52,7 @@ class Users:
     def _guard(self, work: Callable[[random.Random], None], draw: random.Random) -> None:
         try:
             work(draw)
-        except Exception as error:
+        except Exception as error:  # a thread has nobody to tell but the summary
             self.faults.append(f"{work.__name__}: {error!r}")
 
     def _rest(self) -> bool:

@@ -120,7 +120,7 @@ class Crowd:
     def _run(self) -> None:
         try:
             asyncio.run(self._all())
-        except BaseException as error:
+        except BaseException as error:  # `stop` raises it in the thread that waits
             self.failure = error
 
     async def _all(self) -> None:

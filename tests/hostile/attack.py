@@ -15,7 +15,7 @@ from bodies import check_entry
 
 ANSWER_TIME = 30.0
 """Seconds within which any answer must come, or the end of the connection."""
-_HANDSHAKE = (
+HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 )
@@ -67,7 +67,7 @@ class Attack:
                 self.seen["closed"] += 1
             except TimeoutError:
                 self.faults.append(f"no answer within {ANSWER_TIME} s to {way.__name__}")
-            except Exception as error:
+            except Exception as error:  # whatever an answer leads to is a fault of the server's, and the attack goes on
                 self.faults.append(f"{way.__name__}: {error!r}")
 
     async def _bodies(self, draw: random.Random) -> None:
@@ -101,7 +101,7 @@ class Attack:
     async def _frames(self, draw: random.Random) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         try:
-            writer.write(_HANDSHAKE)
+            writer.write(HANDSHAKE)
             await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), ANSWER_TIME)
             reading = asyncio.create_task(self._drain(reader))
             for _ in range(_MESSAGES):

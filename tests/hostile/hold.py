@@ -7,13 +7,9 @@ from collections import Counter
 
 import orjson
 
-from hostile.attack import masked
+from hostile.attack import HANDSHAKE, masked
 from hostile.malformed import HEAD
 
-_HANDSHAKE = (
-    b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-)
 _CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
 _LISTEN = b'{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newFlashblocks"]}'
 
@@ -24,9 +20,9 @@ OPENINGS: dict[str, tuple[bytes, bytes]] = {
     "half a body": (HEAD + b"Content-Length: 200\r\n\r\n{", b""),
     "a body that trickles": (HEAD + b"Content-Length: 100000\r\n\r\n", b" "),
     "an answer that nobody reads": (HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(_CALL), _CALL), b""),
-    "a silent WebSocket": (_HANDSHAKE, b""),
-    "a WebSocket that nobody reads": (_HANDSHAKE + masked(1, _LISTEN), b""),
-    "half a frame": (_HANDSHAKE + b"\x81\xfe\x40\x00" + bytes(4) + b"{", b" "),
+    "a silent WebSocket": (HANDSHAKE, b""),
+    "a WebSocket that nobody reads": (HANDSHAKE + masked(1, _LISTEN), b""),
+    "half a frame": (HANDSHAKE + b"\x81\xfe\x40\x00" + bytes(4) + b"{", b" "),
 }
 """What each kind says at first, and then every second."""
 CONNECT_TIME = 60.0

@@ -54,7 +54,7 @@ class Load(threading.Thread):
                 else:
                     sender.send(to=self._rng.choice(DEV_ACCOUNTS).address, value=self._rng.randrange(1000))
                 self.end.wait(self._rng.random() * 0.05)
-        except BaseException as error:
+        except BaseException as error:  # asserted to be none in the thread that waits
             self.failure = error
 
 
