@@ -43,7 +43,7 @@ class FakeNode:
         self.held: list[tuple[int, Callable[[], bytes | RpcError]]] = []
         self.hold = False
         self.log: list[str] = []
-        """What a follower told its sequencer last."""
+        """What it was told to do."""
         self.healthy = (True, "")
         self.channels: dict[bytes, tuple[int, int]] = {}
         """Number and subscribers of each channel that somebody hears, by the params that name it."""

@@ -1,22 +1,19 @@
 """`foreseal backup` and `foreseal restore`: copies of a data directory."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
-from foreseal._core import db_verify, run_backup, run_restore
-from foreseal.cli.exits import FAILED
-from foreseal.cli.options import FOLDER, option
+from foreseal._core import run_backup, run_restore
+from foreseal.cli.db import verified
+from foreseal.cli.options import DATADIR, FOLDER, option
 from foreseal.cli.shown import moment, print_facts, progress_shown
-
-_THERE = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.command("backup")
-@click.argument("datadir", type=_THERE)
+@click.argument("datadir", type=DATADIR)
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option(
     "--with-key",
@@ -38,7 +35,7 @@ def backup_command(datadir: Path, target: Path, with_key: bool, store_map: int |
 
 
 @click.command("restore")
-@click.argument("backup", type=_THERE)
+@click.argument("backup", type=DATADIR)
 @click.argument("datadir", type=FOLDER)
 @click.option("--verify", is_flag=True, help="Compute again every hash and root in the store, as `foreseal db verify`.")
 @option("store.map")
@@ -51,11 +48,7 @@ def restore_command(backup: Path, datadir: Path, verify: bool, store_map: int | 
     with progress_shown("restoring") as show:
         manifest = orjson.loads(run_restore(str(backup), str(datadir), show, store_map))
     if verify:
-        with progress_shown("verifying") as show:
-            found = orjson.loads(db_verify(str(datadir), show, store_map))
-        if found["fault_count"]:
-            click.echo(f"foreseal: the store is damaged: {found['fault_count']:,} entries do not fit", err=True)
-            sys.exit(FAILED)
+        verified(datadir, store_map)
     _print(manifest)
     click.echo(f"{datadir} is restored{' and verified' if verify else ''}")
 

@@ -2,16 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
 
 from foreseal._core import db_schema, db_stats, db_upgrade, db_verify, run_backup
 from foreseal.cli.exits import FAILED
-from foreseal.cli.options import option
+from foreseal.cli.options import DATADIR, option
 from foreseal.cli.shown import moment, print_facts, progress_shown
 
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 # Faults that are shown; all of them are counted.
 SHOWN = 50
 
@@ -22,7 +22,7 @@ def db_group() -> None:
 
 
 @db_group.command("stats")
-@click.argument("datadir", type=FOLDER)
+@click.argument("datadir", type=DATADIR)
 @option("store.map")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
@@ -46,7 +46,7 @@ def stats_command(datadir: Path, store_map: int | None, as_json: bool) -> None:
 
 
 @db_group.command("verify")
-@click.argument("datadir", type=FOLDER)
+@click.argument("datadir", type=DATADIR)
 @option("store.map")
 def verify_command(datadir: Path, store_map: int | None) -> None:
     """Compute again every hash and root that follows from what is stored in DATADIR, and compare.
@@ -54,22 +54,28 @@ def verify_command(datadir: Path, store_map: int | None) -> None:
     Exit 1 if something does not fit; each such entry is named by its table and key. Changes nothing; a node may run
     on it meanwhile.
     """
+    print_facts(verified(datadir, store_map))
+    click.echo("the store is whole")
+
+
+def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
+    """What was looked at. Ends the command, with each entry that does not fit, where there is one."""
     with progress_shown("verifying") as show:
-        found = orjson.loads(db_verify(str(datadir), show, store_map))
+        found: dict[str, Any] = orjson.loads(db_verify(str(datadir), show, store_map))
     faults, count = found.pop("faults"), found.pop("fault_count")
+    if not count:
+        return found
     print_facts(found)
     for fault in faults[:SHOWN]:
         click.echo(f"damaged: table {fault['table']}, key {fault['key']}: {fault['why']}")
     if count > SHOWN:
         click.echo(f"and {count - SHOWN:,} more")
-    if count:
-        click.echo(f"foreseal: the store is damaged: {count:,} entries do not fit", err=True)
-        sys.exit(FAILED)
-    click.echo("the store is whole")
+    click.echo(f"foreseal: the store is damaged: {count:,} entries do not fit", err=True)
+    sys.exit(FAILED)
 
 
 @db_group.command("upgrade")
-@click.argument("datadir", type=FOLDER)
+@click.argument("datadir", type=DATADIR)
 @click.option("--backup", type=click.Path(path_type=Path), metavar="TARGET", help="Copy DATADIR to this folder first.")
 @click.option("--no-backup", is_flag=True, help="Upgrade without a copy.")
 @option("store.map")

@@ -8,8 +8,7 @@ import click
 import orjson
 
 from foreseal._core import journal_check, journal_repair, journal_show
-
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+from foreseal.cli.options import DATADIR
 
 
 @click.group("journal")
@@ -18,7 +17,7 @@ def journal_group() -> None:
 
 
 @journal_group.command("check")
-@click.argument("datadir", type=FOLDER)
+@click.argument("datadir", type=DATADIR)
 def check_command(datadir: Path) -> None:
     """Read the whole journal in DATADIR and say what it holds; exit 1 if it is damaged. Changes nothing."""
     report = orjson.loads(journal_check(str(datadir)))
@@ -28,7 +27,7 @@ def check_command(datadir: Path) -> None:
 
 
 @journal_group.command("repair")
-@click.argument("datadir", type=FOLDER)
+@click.argument("datadir", type=DATADIR)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def repair_command(datadir: Path, yes: bool) -> None:
     """Cut the journal in DATADIR where the damage begins, after saying what is lost by it.
@@ -48,7 +47,7 @@ def repair_command(datadir: Path, yes: bool) -> None:
 
 
 @journal_group.command("show")
-@click.argument("datadir", type=FOLDER)
+@click.argument("datadir", type=DATADIR)
 @click.option(
     "--from",
     "start",

@@ -18,6 +18,8 @@ from foreseal.server.tls import TlsError
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+DATADIR = click.Path(exists=True, file_okay=False, path_type=Path)
+"""A data directory, or a backup of one, that is there."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 CONFIG = click.option("--config", type=FILE, help="TOML file of settings; variables and options win over it.")
