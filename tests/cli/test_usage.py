@@ -12,6 +12,7 @@ CONTEXT = click.Context(foreseal)
 COMMANDS = [
     ["dev"],
     ["run"],
+    ["genesis"],
     ["import"],
     ["export"],
     ["config"],

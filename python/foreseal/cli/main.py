@@ -13,6 +13,7 @@ from foreseal.errors import NodeError
 _COMMANDS = {
     "dev": "dev:dev_command",
     "run": "run:run_command",
+    "genesis": "genesis:genesis_command",
     "import": "chain:import_command",
     "export": "chain:export_command",
     "config": "config:config_group",

@@ -22,6 +22,7 @@ from foreseal.server.buckets import slots
 from foreseal.server.callers import Anyone, Callers
 from foreseal.server.connections import Connections
 from foreseal.server.endpoint import Endpoint
+from foreseal.server.genesis import try_genesis
 from foreseal.server.handler import Handler
 from foreseal.server.keys import FILE as KEYS
 from foreseal.server.keys import KeyFileError, Keys
@@ -45,11 +46,13 @@ def _monotonic() -> int:
     return time.monotonic_ns() // 1000
 
 
-def _node(settings: bytes) -> Any:
+def _node(settings: Settings, role: Mapping[str, str]) -> Any:
     # Imported where a node runs: who only starts processes of nodes does not load it.
     from foreseal._core import Node
 
-    return Node(settings)
+    if "follow" not in role:
+        try_genesis(settings, time.time())
+    return Node(settings.for_core(role))
 
 
 def _place_of(admin: tuple[str, int] | Path | None) -> socket.socket | Path | None:
@@ -125,7 +128,10 @@ class App:
 
     async def _startup(self, settings: Settings, admin: socket.socket | Path | None) -> None:
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
-        node = await asyncio.to_thread(self._make_node or _node, settings.for_core(self._role))
+        if self._make_node is None:
+            node = await asyncio.to_thread(_node, settings, self._role)
+        else:
+            node = await asyncio.to_thread(self._make_node, settings.for_core(self._role))
         try:
             tiers, callers = self._open_access(settings, node)
         except NodeError:

@@ -1,0 +1,46 @@
+"""`foreseal genesis`: a genesis to begin a chain with."""
+
+import click
+import orjson
+
+from foreseal.cli.options import Value
+from foreseal.server.genesis import newest_genesis
+from foreseal.server.settings import TABLE
+from foreseal.server.settings.kinds import HexBytes
+from foreseal.server.settings.model import WEI
+
+_ADDRESS = HexBytes(20, exact=True)
+_ETHER, _CHAIN_ID = TABLE["dev.balance"], TABLE["dev.chain_id"]
+
+
+def parse_funded(text: str) -> tuple[str, int]:
+    """Address and wei of ADDRESS=ETHER. Raises ValueError."""
+    address, _, ether = text.partition("=")
+    if not ether:
+        raise ValueError(f"{text!r} is no ADDRESS=ETHER, such as 0xf39F...2266=1000")
+    return _ADDRESS.parse(address), int(_ETHER.check(_ETHER.kind.parse(ether))) * WEI
+
+
+def parse_chain_id(text: str) -> int:
+    """A number from 1 on. Raises ValueError."""
+    return int(_CHAIN_ID.check(_CHAIN_ID.kind.parse(text)))
+
+
+@click.command("genesis")
+@click.option("--chain-id", type=Value("N", parse_chain_id), required=True, help="Chain id that no other chain has.")
+@click.option(
+    "--fund",
+    "funded",
+    type=Value("ADDRESS=ETHER", parse_funded),
+    multiple=True,
+    help="Account, and the ether that it has from the beginning; repeat it.",
+)
+def genesis_command(chain_id: int, funded: tuple[tuple[str, int], ...]) -> None:
+    """Print a genesis file in geth's format, for `foreseal run --genesis`.
+
+    It has the newest mainnet rules from block 0, the system contracts that they need, and the accounts that --fund
+    names. Whatever it has can be changed before the first start, and nothing of it after that.
+    """
+    if len({address.lower() for address, _ in funded}) < len(funded):
+        raise click.UsageError("--fund: an address is named twice")
+    click.echo(orjson.dumps(newest_genesis(chain_id, dict(funded)), option=orjson.OPT_INDENT_2))

@@ -1,0 +1,91 @@
+"""`foreseal genesis`, and what a new chain may begin with."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from command import foreseal
+from live import LiveNode
+from live.process import FAST, foreseal_command
+
+OWNER = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+PROOF_OF_WORK = {"config": {"chainId": 4711}, "difficulty": "0x20000", "gasLimit": "0x1c9c380", "alloc": {}}
+
+
+def printed(*arguments: str) -> bytes:
+    done = foreseal("genesis", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.encode()
+
+
+def test_a_chain_begins_with_what_is_printed(tmp_path: Path) -> None:
+    genesis, datadir = tmp_path / "genesis.json", tmp_path / "chain"
+    genesis.write_bytes(printed("--chain-id", "4711", "--fund", f"{OWNER}=12"))
+    command = [foreseal_command(), "run", "--port", "0", *FAST, "--datadir", str(datadir), "--genesis", str(genesis)]
+    node = LiveNode(command)
+    try:
+        assert int(node.rpc("eth_chainId"), 16) == 4711
+        assert int(node.rpc("eth_getBalance", OWNER, "pending"), 16) == 12 * 10**18
+        assert int(node.rpc("eth_getBlockByNumber", "pending", False)["number"], 16) >= 1
+    finally:
+        assert node.stop() == 0, node.printed
+    assert not list(datadir.glob("trial-*"))
+
+
+def test_nobody_has_anything_unless_it_is_said() -> None:
+    genesis = orjson.loads(printed("--chain-id", "4711"))
+    assert {account["balance"] for account in genesis["alloc"].values()} == {"0x0"}
+    assert len(genesis["alloc"]) == 4, "the system contracts"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ([], "--chain-id"),
+        (["--chain-id", "0"], "at least 1"),
+        (["--chain-id", "1", "--fund", OWNER], "ADDRESS=ETHER"),
+        (["--chain-id", "1", "--fund", "0x12=1"], "20"),
+        (["--chain-id", "1", "--fund", f"{OWNER}=x"], "whole number"),
+        (["--chain-id", "1", "--fund", f"{OWNER}=1", "--fund", f"{OWNER.lower()}=2"], "twice"),
+    ],
+)
+def test_wrong_use_is_named(arguments: list[str], word: str) -> None:
+    done = foreseal("genesis", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert word in done.stderr
+
+
+def without_system_contracts() -> dict[str, object]:
+    genesis: dict[str, object] = orjson.loads(printed("--chain-id", "4711"))
+    return genesis | {"alloc": {}}
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2")], ids=["one process", "workers"])
+def test_a_genesis_that_no_block_can_follow_is_refused_before_the_folder_has_it(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    genesis, datadir = tmp_path / "genesis.json", tmp_path / "chain"
+    for content, reason in (
+        (PROOF_OF_WORK, "block 1 would not be a proof-of-stake block"),
+        (without_system_contracts(), "no code"),
+    ):
+        genesis.write_bytes(orjson.dumps(content))
+        done = foreseal("run", "--port", "0", "--datadir", datadir, "--genesis", genesis, *more)
+        assert done.returncode == 2, done.stderr
+        assert f"genesis {genesis}: no block can follow it: " in done.stderr
+        assert reason in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        # Neither is there anything left of the trial.
+        assert {path.name for path in datadir.iterdir()} <= {"feed"}
+
+
+def test_a_chain_that_is_only_served_may_begin_with_any(tmp_path: Path) -> None:
+    genesis, datadir = tmp_path / "genesis.json", tmp_path / "chain"
+    genesis.write_bytes(orjson.dumps(PROOF_OF_WORK))
+    run = [foreseal_command(), "run", "--no-produce", "--port", "0"]
+    node = LiveNode([*run, "--datadir", str(datadir), "--genesis", str(genesis)])
+    try:
+        assert int(node.rpc("eth_chainId"), 16) == 4711
+    finally:
+        assert node.stop() == 0, node.printed
