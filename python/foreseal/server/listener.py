@@ -84,5 +84,7 @@ class Listener:
             return
         if not self.serving.done():
             self._server.stop()  # type: ignore[no-untyped-call]
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.serving, seconds)
+        # Given up it is not cancelled: granian tells its end from a thread, and to a future that is gone it cannot.
+        done, _ = await asyncio.wait({self.serving}, timeout=seconds)
+        for ended in done:
+            ended.result()
