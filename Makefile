@@ -180,7 +180,7 @@ docs: build ## Write the parts of docs/ that are made from the code
 coverage: build $(VENV)/.dev ## Measure the line coverage of the Python side
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --cov=foreseal --cov-report=term-missing $(ARGS)
 
-wheel: $(VENV)/.dev ## Build wheel and source distribution in dist/, install them where there is no Rust, save what was measured
+wheel: $(VENV)/.dev ## Build wheel and source distribution in dist/, install them where there is no Rust, follow the guide there, save what was measured
 	PYTHONPATH=tests $(BIN)/python -m distribution --out dist --sdist --save benches/results/wheel.json
 
 lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock

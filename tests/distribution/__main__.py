@@ -10,8 +10,9 @@ from statistics import median
 
 from benches.origin import origin, save
 
-from distribution.build import build_from, build_sdist, build_wheel
+from distribution.build import ROOT, build_from, build_sdist, build_wheel
 from distribution.clean import CleanEnvironment
+from distribution.walk import EXAMPLES, PAGES, Walk
 
 # Milliseconds of a module's import, from the first line of a new process on.
 IMPORT = "import time; began = time.perf_counter(); import {module}; print((time.perf_counter() - began) * 1000)"
@@ -43,6 +44,7 @@ def make(folder: Path, out: Path, *, from_sdist: bool) -> dict[str, object]:
     if from_sdist:
         built = build_from(sdist, folder / "built")
         figures["from the source distribution"] = examine(built, folder / "clean-built")
+    figures["walk"] = walk(wheel, folder / "walk")
     for made in (sdist, wheel):
         shutil.copy(made, out / made.name)
     return {"source distribution": described(sdist), **figures}
@@ -58,6 +60,17 @@ def examine(wheel: Path, folder: Path) -> dict[str, object]:
         imports[module] = {"median ms": round(median(times), 1), "most ms": round(max(times), 1)}
     version = clean.run([clean.command, "--version"]).strip()
     return {"wheel": described(wheel), "version": version, "imports": imports}
+
+
+def walk(wheel: Path, folder: Path) -> dict[str, object]:
+    """Follows README, guide and the pages with examples as a new user, and counts what was done."""
+    taken = {}
+    with Walk(folder, wheel) as user:
+        for page in (*PAGES, *EXAMPLES):
+            before = len(user.taken)
+            user.follow(ROOT / page, examples=True)
+            taken[page] = len(user.taken) - before
+    return {"commands": taken, "rust on the path": False}
 
 
 def described(made: Path) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Makes the wheel and the source distribution, as a release does."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +20,13 @@ def build_sdist(out: Path) -> Path:
 
 
 def build_from(sdist: Path, out: Path) -> Path:
-    """The wheel that pip builds from a source distribution, with the build tools that it names."""
+    """The wheel that pip builds from a source distribution, with the build tools that it names.
+
+    The crates of others are taken as they were compiled for the wheel of this tree.
+    """
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, sdist]
-    made = subprocess.run(command, capture_output=True, text=True)
+    variables = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target")}
+    made = subprocess.run(command, capture_output=True, text=True, env=variables)
     assert made.returncode == 0, made.stderr
     (found,) = out.iterdir()
     return found

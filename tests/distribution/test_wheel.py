@@ -1,5 +1,6 @@
 """The wheel, installed where there is no Rust: command, node, types, and what importing it does."""
 
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from distribution.build import ROOT, build_wheel
 from distribution.clean import CleanEnvironment
+from distribution.walk import PAGES, Walk
 from live.process import FAST, LiveNode
 
 pytestmark = pytest.mark.timeout(900)
@@ -102,3 +104,23 @@ def test_the_installed_node_answers_about_its_pending_block(node: LiveNode) -> N
     assert int(block["number"], 16) >= 1
     assert int(block["hash"], 16)
     assert int(block["stateRoot"], 16)
+
+
+def test_a_new_user_gets_through_readme_and_guide(wheel: Path, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not on the PATH")
+    with Walk(tmp_path, wheel) as walk:
+        for page in PAGES:
+            walk.follow(ROOT / page)
+    commands = " ".join(taken.command for taken in walk.taken)
+    for word in (
+        "foreseal dev",
+        "foreseal run",
+        "config check",
+        "backup",
+        "restore",
+        "keys create",
+        "--upgrade",
+        "curl",
+    ):
+        assert word in commands

@@ -1,0 +1,211 @@
+"""A new user's walk: the documentation followed to the letter, on a machine that has the wheel, Python and no Rust.
+
+What a page says to type is typed, in its order, in one shell; what it says to write to a file is written there. Three
+things differ from the user's machine: what is at `/opt`, `/etc`, `/var/lib` and `/backup` there is below a folder here,
+the ports are free ones, and systemd is played: the unit's commands are run as it would.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import orjson
+
+from distribution.pages import Block, blocks
+from live.blocks import wait_for
+
+PAGES = ("README.md", "docs/operations.md", "docs/access.md", "docs/streams.md")
+"""What a user of the wheel reads first, in this order."""
+EXAMPLES = ("docs/client.md", "docs/testing.md")
+"""More pages, with examples in Python."""
+STEP_TIME = 300
+"""Seconds that one command may take."""
+
+_FOLDERS = ("opt", "etc/systemd/system", "var/lib", "backup", "home")
+_ELSEWHERE = re.compile(r"(?<![\w/.])/(?=(?:opt|etc|var/lib|backup)(?:/|\b))")
+_NODE = re.compile(r"foreseal (?:dev|run)\b")
+_CLONE = re.compile(r"(?:make|npm|cargo) ")
+# What the pages say to install for their examples, beside Foreseal.
+_FOR_EXAMPLES = "pip install --quiet web3 websockets pytest"
+_KEPT = ("LANG", "PIP_CERT", "PIP_INDEX_URL", "PIP_CONFIG_FILE", "SSL_CERT_FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A command of a page, as it was run, and all that it printed."""
+
+    place: str
+    command: str
+    printed: str
+
+
+class Walk:
+    """Follows pages, one after the other. A command that fails is an AssertionError with what it printed.
+
+    A context manager: at its end the node that runs is stopped, and must end with 0.
+    """
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        """`folder` is new; `wheel` is what the user was given."""
+        self.taken: list[Taken] = []
+        self._root, self._home = folder, folder / "home"
+        for name in _FOLDERS:
+            (folder / name).mkdir(parents=True)
+        shutil.copy(wheel, self._home / wheel.name)
+        self._shell = folder / "shell"
+        self._shell.touch()
+        self._node: subprocess.Popen[str] | None = None
+        self._ports = {"8545": free_port(), "8546": free_port()}
+        python = folder / "python3"
+        python.write_text(f'#!/bin/sh\nexec {sys.base_prefix}/bin/python3 "$@"\n')
+        python.chmod(0o755)
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        self._variables = kept | {
+            "HOME": str(self._home),
+            # The wheels of what Foreseal needs are fetched once for all walks.
+            "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"),
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PATH": f"{folder}:/usr/bin:/bin",
+            "FORESEAL_PORT": str(self._ports["8545"]),
+        }
+        for program in ("cargo", "rustc"):
+            assert not self._has(program), f"{program} is on the PATH of the walk"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.stop()
+        elif self._node is not None:
+            self._node.kill()
+            self._node.wait()
+
+    def follow(self, page: Path, *, examples: bool = False) -> None:
+        """Do what the page says, with its examples in Python if asked to; what it starts runs on for the next one."""
+        for block in blocks(page):
+            if block.file is not None:
+                self._here(block.file).write_text(self._translated(block.text))
+            for command in block.commands:
+                # Of a clone, which this user does not have.
+                if not _CLONE.match(command):
+                    self._do(block, self._translated(command))
+            # Those of the client's page go on from one to the next, with names that a test gives them.
+            if examples and block.language == "python" and page.name != "client.md":
+                self._example(block)
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Stop the node that runs, if one does; it must end with 0."""
+        if self._node is None:
+            return
+        node, self._node = self._node, None
+        node.send_signal(number)
+        try:
+            code = node.wait(STEP_TIME)
+        finally:
+            node.kill()
+        assert code == 0, f"the node ended with {code}:\n{self._log.read_text()}"
+
+    @property
+    def _log(self) -> Path:
+        return self._root / "node.log"
+
+    def _do(self, block: Block, command: str) -> None:
+        if _NODE.match(command):
+            # Whoever reads on has pressed Ctrl-C.
+            self.stop(signal.SIGINT)
+            printed = self._start(self._in_shell(f"exec {command}"), self._variables)
+        elif command.startswith("systemctl "):
+            printed = self._systemctl(command.split()[1:])
+        else:
+            printed = self._run(block, command)
+        self.taken.append(Taken(block.place, command, printed))
+
+    def _example(self, block: Block) -> None:
+        file = self._home / "test_example.py"
+        file.write_text(self._translated(block.text))
+        if not self._has_examples():
+            self._do(block, _FOR_EXAMPLES)
+        self._do(block, f"{'pytest -q' if 'def test_' in block.text else 'python'} {file.name}")
+
+    def _has_examples(self) -> bool:
+        found = subprocess.run(self._in_shell("python -c 'import web3'"), env=self._variables, capture_output=True)
+        return found.returncode == 0
+
+    def _in_shell(self, command: str) -> list[str]:
+        """The command in the shell as the ones before left it."""
+        keep = shlex.quote(str(self._shell))
+        return ["bash", "-c", f"set -aeo pipefail\n. {keep}\n{command}\nexport -p >{keep}"]
+
+    def _run(self, block: Block, command: str) -> str:
+        done = subprocess.run(
+            self._in_shell(command),
+            cwd=self._home,
+            env=self._variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=STEP_TIME,
+        )
+        said = f"{block.place}: {command}\n{done.stdout}"
+        assert done.returncode == 0, f"exit code {done.returncode}: {said}"
+        if '"jsonrpc"' in command:
+            assert "result" in orjson.loads(done.stdout), said
+        return done.stdout
+
+    def _start(self, command: list[str], variables: dict[str, str]) -> str:
+        with self._log.open("w") as log:
+            self._node = node = subprocess.Popen(
+                command, cwd=self._home, env=variables, stdout=log, stderr=subprocess.STDOUT, text=True
+            )
+        ready = f"http://127.0.0.1:{self._ports['8545']}/readyz"
+
+        def is_ready() -> bool:
+            assert node.poll() is None, f"the node ended with {node.returncode}:\n{self._log.read_text()}"
+            return subprocess.run(["curl", "-sf", ready], capture_output=True).returncode == 0
+
+        wait_for(is_ready, STEP_TIME, "the node", self._log.read_text)
+        return self._log.read_text()
+
+    def _systemctl(self, arguments: list[str]) -> str:
+        """What systemd does with the unit, except for users and protection."""
+        match arguments:
+            case ["daemon-reload"]:
+                return ""
+            case ["stop", "foreseal"]:
+                self.stop()
+                return ""
+            case ["start", "foreseal"]:
+                self.stop(signal.SIGINT)
+                unit = (self._root / "etc/systemd/system/foreseal.service").read_text()
+                (started,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+                return self._start(shlex.split(started), self._variables)
+        raise AssertionError(f"systemctl {' '.join(arguments)} is not known to the walk")
+
+    def _translated(self, text: str) -> str:
+        for meant, port in self._ports.items():
+            text = text.replace(f":{meant}", f":{port}")
+        return _ELSEWHERE.sub(f"{self._root}/", text)
+
+    def _here(self, path: str) -> Path:
+        return Path(self._translated(path))
+
+    def _has(self, program: str) -> bool:
+        return shutil.which(program, path=self._variables["PATH"]) is not None
+
+
+def free_port() -> int:
+    """A port that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
