@@ -1,7 +1,6 @@
 """granian inside this process, in front of one ASGI application."""
 
 import asyncio
-import contextlib
 import socket
 from typing import Any
 
