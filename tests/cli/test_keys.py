@@ -85,6 +85,10 @@ def test_a_key_is_revoked_by_its_name_or_its_id(tmp_path: Path, capsys: pytest.C
         (["create", "a\nb"], "NAME must have 1 to 64 characters that can be printed"),
         (["create", "x" * 65], "NAME must have 1 to 64 characters that can be printed"),
         (["create", "n", "--burst", "3"], "--burst needs a --rate"),
+        (
+            ["create", "n", "--rate", "1/h", "--burst", "30000"],
+            "--burst: 30000 calls at once are too many at 1/h: they",
+        ),
         (["create", "n", "--rate", "fast"], "'fast' is not a rate: write calls and their time"),
         (["create", "n", "--tier", "admin"], "'admin' is not one of 'dedicated', 'public'"),
         (["create", "n", "--expires", "soon"], "--expires: 'soon' is no time: write 30d, 12h, 2027-01-31"),

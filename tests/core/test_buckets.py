@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreseal._core import Buckets
+from foreseal.rpc.rate import MOST_SPAN, Rate, burst_of
 
 HEAD, SLOTS = 64, 64
 
@@ -108,6 +109,16 @@ def test_a_descriptor_that_is_none_is_refused() -> None:
     os.close(fd)
     with pytest.raises(OSError, match="cannot map the memory of the buckets"):
         Buckets(fd, SLOTS)
+
+
+@pytest.mark.parametrize("rate", [Rate(1, 3600), Rate(7, 3600), Rate(1, 60)])
+def test_every_burst_that_a_rate_may_have_is_one_of_a_bucket(rate: Rate) -> None:
+    most = MOST_SPAN // rate.interval
+    assert Buckets(None, 8).take(0, 0, rate.interval, burst_of(rate, most), 1) == 0
+    with pytest.raises(ValueError, match="too many"):
+        burst_of(rate, most + 1)
+    with pytest.raises(ValueError, match="no bucket"):
+        Buckets(None, 8).take(0, 0, rate.interval, most + 1, 1)
 
 
 @pytest.mark.parametrize(("interval", "burst"), [(0, 1), (1, 0), (1 << 46, 2)])

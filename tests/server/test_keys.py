@@ -69,6 +69,7 @@ ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 63, "")), "the hash of key '0000000000' is no SHA-256 in hex"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"tier":"x"')), "the tier or the burst"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"x"')), "'x' is not a rate"),
+        ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"rate":"1/h","burst":30000')), "are too many at 1/h"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":"x"')), "a field of a wrong type"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"created":null')), "a field of a wrong type"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 64, ',"expires":253402300800')), "a time that no calendar has"),

@@ -14,7 +14,7 @@ import orjson
 
 from foreseal.cli.options import CONFIG, Decorated, Value, gathered, option
 from foreseal.cli.shown import moment
-from foreseal.rpc.rate import MOST_CALLS, Rate, parse_rate
+from foreseal.rpc.rate import MOST_CALLS, NONE, Rate, burst_of, parse_rate
 from foreseal.server import keys
 from foreseal.server.key_file import changing
 from foreseal.server.keys import Key, KeyFileError
@@ -69,6 +69,10 @@ def create_command(
         raise click.BadParameter(f"NAME must have 1 to {LONGEST_NAME} characters that can be printed")
     if burst is not None and not (rate and rate.calls):
         raise click.UsageError("--burst needs a --rate")
+    try:
+        burst_of(rate or NONE, burst)
+    except ValueError as error:
+        raise click.UsageError(f"--burst: {error}") from None
     now = time.time()
     with _explained(), changing(_folder(config, datadir)) as found:
         if any(key.name == name for key in found.values() if key.state(now) == "active"):

@@ -9,6 +9,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 _FORM = re.compile(r"([0-9]{1,7})(?:/([smh]))?")
 MOST_CALLS = 1_000_000
 """Of a rate, and of a burst."""
+MOST_SPAN = 1 << 46
+"""us that an empty bucket takes to fill at most, as the crate `buckets` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,14 @@ class Rate:
 
 NONE = Rate(0)
 """No rate: any number of calls."""
+
+
+def burst_of(rate: Rate, burst: int | None) -> int:
+    """Calls at once, `burst` or those of two seconds. Raises ValueError if they take too long to come."""
+    size = burst or rate.burst
+    if rate.calls and rate.interval * size > MOST_SPAN:
+        raise ValueError(f"{size} calls at once are too many at {rate}: they would take more than two years to come")
+    return size
 
 
 def parse_rate(value: Any) -> Rate:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from foreseal.rpc.meter import Bucket, Buckets, Clock, Meter
-from foreseal.rpc.rate import Rate
+from foreseal.rpc.rate import Rate, burst_of
 from foreseal.server.access import Headers
 from foreseal.server.keys import Key, Keys
 from foreseal.server.settings.model import DEDICATED, PUBLIC
@@ -132,7 +132,7 @@ class Callers:
         rate, burst = tier.rate, tier.burst
         if key is not None and key.rate is not None:
             rate, burst = key.rate, key.burst
-        burst = burst or rate.burst
+        burst = burst_of(rate, burst)
         measured = name, tier.name, rate, burst
         meter = self._meters.get(measured)
         if meter is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from foreseal.rpc.rate import Rate, parse_rate
+from foreseal.rpc.rate import Rate, burst_of, parse_rate
 from foreseal.server.settings import SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
@@ -133,6 +133,8 @@ def _key(entry: Any) -> Key:
         raise ValueError(f"the hash of key {key.id!r} is no SHA-256 in hex")
     if key.tier not in (PUBLIC, DEDICATED) or (key.burst is not None and key.burst < 1):
         raise ValueError(f"the tier or the burst of key {key.id!r} is none that there is")
+    if key.rate is not None:
+        burst_of(key.rate, key.burst)
     return key
 
 

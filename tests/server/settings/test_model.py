@@ -1,13 +1,16 @@
 """Settings, typed: durations, variables, and what does not go together."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
+from foreseal.rpc.rate import Rate
 from foreseal.server import DevChain, Settings, SettingsError
 from foreseal.server.durations import format_duration, parse_duration
 from foreseal.server.settings import from_environment
+from foreseal.server.settings.access import Access
 
 
 @pytest.mark.parametrize(("text", "ms"), [("200ms", 200), ("2s", 2000), ("1m", 60_000), (" 5s ", 5000), ("0s", 0)])
@@ -167,3 +170,11 @@ def test_the_development_chain_reaches_the_core_in_wei() -> None:
 def test_a_bad_variable_is_named(variable: str, value: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         from_environment({"FORESEAL_DATADIR": "/d", variable: value})
+
+
+@pytest.mark.parametrize("tier", ["public", "dedicated"])
+def test_a_burst_that_takes_years_to_come_is_refused(tier: str) -> None:
+    given: dict[str, Any] = {f"{tier}_rate": Rate(1, 3600), f"{tier}_burst": 30_000}
+    with pytest.raises(SettingsError, match=f"{tier} callers: 30000 calls at once are too many at 1/h") as caught:
+        Settings(Path("unused"), access=Access(**given))
+    assert caught.value.keys == (f"access.{tier}_rate", f"access.{tier}_burst")

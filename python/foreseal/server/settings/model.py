@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from foreseal.rpc.limits import Limits
+from foreseal.rpc.rate import burst_of
 from foreseal.server.access import Hosts
 from foreseal.server.durations import format_duration
 from foreseal.server.settings.access import Access, PublicCoreLimits, PublicLimits, lowered
@@ -175,7 +176,12 @@ class Settings:
                 "node.safe_depth",
                 "node.finalized_depth",
             )
-
+        for tier in (PUBLIC, DEDICATED):
+            keys = f"{tier}_rate", f"{tier}_burst"
+            try:
+                burst_of(*(getattr(self.access, key) for key in keys))
+            except ValueError as error:
+                raise SettingsError(f"{tier} callers: {error}", *(f"access.{key}" for key in keys)) from None
         listen = self.listen
         if (listen.tls_cert is None) != (listen.tls_key is None) or (listen.tls_client_ca and not listen.tls_cert):
             raise SettingsError("TLS needs both tls_cert and tls_key", *(f"server.{name}" for name in _TLS))
