@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import tracemalloc
+import weakref
 from typing import Any
 
 import orjson
@@ -10,7 +11,7 @@ import pytest
 
 from foreseal.rpc import Limits
 from foreseal.server import App
-from foreseal.server.websocket import Gone, WebSocket
+from foreseal.server.websocket import Gone, Side, WebSocket
 
 from asgi_client import Closed, Socket, call, connect, metrics, request, served, until
 from fake_core import FakeNode
@@ -409,6 +410,63 @@ def test_messages_that_are_begun_together_are_sent_in_order_or_given_up() -> Non
         assert len(heard) == 100
 
     asyncio.run(run())
+
+
+class Sending(asyncio.Future[None]):
+    """A message that is being sent, as granian has it: the error that it ends with stays with it."""
+
+    kept: BaseException
+
+    def __await__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        self._asyncio_future_blocking = True
+        return self
+
+    def throw(self, error: BaseException) -> None:
+        self.kept = error
+        # The error leads to this frame.
+        del self
+        raise error
+
+
+@pytest.mark.parametrize("left", [asyncio.CancelledError(), OSError("the client has left")])
+def test_a_message_that_was_given_up_goes_without_the_help_of_a_collector(left: BaseException) -> None:
+    async def run() -> None:
+        begun: list[weakref.ref[Sending]] = []
+
+        def send(_: Any) -> Any:
+            sending = Sending()
+            begun.append(weakref.ref(sending))
+            return sending
+
+        async def receive() -> Any:
+            return {"type": "websocket.connect"}
+
+        websocket = WebSocket({}, receive, send)
+        await websocket.connect()
+        websocket.server = Side.OPEN
+        waiting = asyncio.ensure_future(websocket.send_ahead(["1", "2", "3"], lambda _: None))
+        await asyncio.sleep(0)
+        first = begun[0]()
+        assert (first is not None, len(begun)) == (True, 3)
+        if isinstance(left, asyncio.CancelledError):
+            waiting.cancel()
+        else:
+            first.set_exception(left)
+        del first
+        await asyncio.wait({waiting})
+        assert waiting.cancelled() or isinstance(waiting.exception(), Gone)
+        del waiting
+        await asyncio.sleep(0)
+        assert [each() for each in begun] == [None] * 3
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+    finally:
+        gc.enable()
 
 
 def test_subscriptions_over_http_are_refused_with_a_way_out() -> None:
