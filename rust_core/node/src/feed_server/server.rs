@@ -30,6 +30,8 @@ use crate::{NodeError, shared::Shared, wire::Welcome};
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often it is looked whether they are done.
 const LOOK: Duration = Duration::from_millis(5);
+/// How long nobody is taken in after one could not be: descriptors may have run out for a while.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What followers are served from.
 pub(crate) struct Source {
@@ -75,13 +77,14 @@ impl FeedServer {
         let (source, served, stopping) =
             (server.source.clone(), server.served.clone(), server.stopping.clone());
         let run = move || {
-            while let Ok((stream, _)) = listener.accept() {
-                if stopping.load(Ordering::Acquire) {
-                    return;
-                }
+            while !stopping.load(Ordering::Acquire) {
+                let taken = listener.accept().and_then(|(stream, _)| take_in(&source, &served, stream));
                 // One that cannot be served is gone; it comes again.
-                if let Err(error) = take_in(&source, &served, stream) {
+                if let Err(error) = taken
+                    && !stopping.load(Ordering::Acquire)
+                {
                     tracing::warn!(%error, "a follower cannot be served");
+                    std::thread::sleep(PAUSE);
                 }
             }
         };
@@ -158,4 +161,56 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     fs::set_permissions(&draft, fs::Permissions::from_mode(0o600))?;
     fs::rename(&draft, path)?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use alloy_primitives::B256;
+    use foreseal_journal::RealDisk;
+    use foreseal_pool::{Pool, PoolConfig};
+
+    use super::*;
+    use crate::{
+        FinalityDepth, Production, SystemClock,
+        feed_server::Room,
+        wire::{Cursor, GREATEST_DOWN, Hello, Up, read_frame},
+    };
+
+    fn source(folder: &Path) -> Source {
+        let identity = Identity { chain_id: 1, genesis: B256::ZERO };
+        let pool = Arc::new(Pool::new(PoolConfig::default()));
+        let (production, depth) = (Production::default(), FinalityDepth::default());
+        Source {
+            identity,
+            past: Past::new(folder.to_owned(), Arc::new(RealDisk), identity, 0),
+            log: Arc::new(FrameLog::new(0, Room::default())),
+            shared: Arc::new(Shared::new(pool, Arc::new(SystemClock::default()))),
+            welcome: Welcome { produces: true, production, depth },
+            signer: None,
+            peers: Peers::default(),
+            listeners: Mutex::default(),
+        }
+    }
+
+    #[test]
+    fn followers_are_taken_in_after_one_could_not_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("feed.sock");
+        let server = FeedServer::start(&path, source(folder.path())).unwrap();
+        // With nobody there the next look for a follower fails.
+        server.listener.set_nonblocking(true).unwrap();
+        for _ in 0..3 {
+            let mut stream = UnixStream::connect(&path).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+            let identity = Identity { chain_id: 2, genesis: B256::ZERO };
+            let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
+            stream.write_all(&Up::Hello(hello).encode()).unwrap();
+            read_frame(&mut stream, GREATEST_DOWN)
+                .unwrap()
+                .expect("it is told that it follows another chain");
+        }
+        server.stop();
+    }
 }
