@@ -17,7 +17,7 @@ use foreseal_types::mutant;
 use super::{
     Source,
     answers::Answers,
-    frames::{Standing, Taken},
+    frames::{FrameLog, Standing, Taken},
     peers::Peer,
 };
 use crate::{
@@ -132,12 +132,26 @@ struct Ears {
     gone: AtomicBool,
 }
 
+/// However a thread ends that hears, also by a panic: its connection does not go on without it.
+struct Hearing {
+    ears: Arc<Ears>,
+    log: Arc<FrameLog>,
+}
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        self.ears.gone.store(true, Ordering::Release);
+        self.log.wake();
+    }
+}
+
 /// Starts the thread that hears what the follower says.
 fn listen(mut stream: UnixStream, peer: &Arc<Peer>, source: &Source) -> io::Result<Arc<Ears>> {
     let ears = Arc::<Ears>::default();
-    let (own, peer) = (ears.clone(), peer.clone());
-    let (log, shared) = (source.log.clone(), source.shared.clone());
+    let (peer, shared) = (peer.clone(), source.shared.clone());
+    let hearing = Hearing { ears: ears.clone(), log: source.log.clone() };
     let run = move || {
+        let Hearing { ears, log } = &hearing;
         while let Ok(Some((kind, body))) = read_frame(&mut stream, GREATEST_UP) {
             match Up::decode(kind, body) {
                 Ok(Up::Alive { next }) => peer.next.store(next, Ordering::Release),
@@ -146,14 +160,14 @@ fn listen(mut stream: UnixStream, peer: &Arc<Peer>, source: &Source) -> io::Resu
                     let outcome = Outcome::of(shared.admit_forwarded(&submission, runnable));
                     // What it did to the pool is in the log by now.
                     let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
-                    own.answers.add(at, Down::Answer { number, outcome }.encode());
+                    ears.answers.add(at, Down::Answer { number, outcome }.encode());
                     log.wake();
                 }
                 Ok(Up::Ask { number, question }) => {
                     let now = shared.clock.now().monotonic;
                     let answer = shared.desk.answer(&question, &shared.pool, now).unwrap_or_default();
                     // Whatever the answer builds on is in the log by now.
-                    own.answers
+                    ears.answers
                         .add(log.standing().end, Down::Told { number, answer: answer.into() }.encode());
                     log.wake();
                 }
@@ -164,8 +178,6 @@ fn listen(mut stream: UnixStream, peer: &Arc<Peer>, source: &Source) -> io::Resu
                 }
             }
         }
-        own.gone.store(true, Ordering::Release);
-        log.wake();
     };
     std::thread::Builder::new().name("foreseal-feed-ear".to_owned()).spawn(run)?;
     Ok(ears)
