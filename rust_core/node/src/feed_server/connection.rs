@@ -274,11 +274,12 @@ impl Talk<'_, '_> {
 
     /// All of the pool, and where in the log that is true.
     fn whole_pool(&self) -> (Bytes, Standing) {
-        self.source.shared.pool.whole(|event| {
-            let mut bytes = Vec::new();
-            event.encode(&mut bytes);
-            (bytes.into(), self.source.log.standing())
-        })
+        let source = self.source;
+        let (event, standing) = source.shared.pool.whole(|event| (event, source.log.standing()));
+        // Outside of the pool's lock: steps are waiting for that.
+        let mut bytes = Vec::new();
+        event.encode(&mut bytes);
+        (bytes.into(), standing)
     }
 
     /// Waits for something to happen, and tells it.
