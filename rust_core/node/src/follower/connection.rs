@@ -65,6 +65,26 @@ enum Break {
     NoWelcome,
 }
 
+/// However a connection ends, also by a panic: nobody waits any longer for what it would have brought.
+struct Closing<'s> {
+    following: &'s Following,
+    stream: &'s UnixStream,
+    /// For the thread that sends.
+    over: &'s AtomicBool,
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        let Following { outbox, questions, shared, .. } = self.following;
+        self.over.store(true, Ordering::Release);
+        outbox.wake();
+        let _ = self.stream.shutdown(Shutdown::Both);
+        outbox.close();
+        questions.close();
+        shared.changes.notify();
+    }
+}
+
 /// A connection, and the replica that it keeps up to date.
 pub(super) struct Session<'f> {
     following: &'f Following,
@@ -82,21 +102,13 @@ impl<'f> Session<'f> {
     }
 
     pub fn run(mut self, stream: &UnixStream) -> Ended {
-        let over = AtomicBool::new(false);
-        let (outbox, known) = (&self.following.outbox, &self.following.known);
+        let (over, following) = (AtomicBool::new(false), self.following);
         let broken = std::thread::scope(|scope| {
-            let done = self.greet(stream).and_then(|mut input| {
-                outbox.open();
-                scope.spawn(|| outbox.send(stream, known, &over));
-                self.listen(&mut input)
-            });
-            over.store(true, Ordering::Release);
-            outbox.wake();
-            let _ = stream.shutdown(Shutdown::Both);
-            outbox.close();
-            self.following.questions.close();
-            self.following.shared.changes.notify();
-            done
+            let _closing = Closing { following, stream, over: &over };
+            let mut input = self.greet(stream)?;
+            following.outbox.open();
+            scope.spawn(|| following.outbox.send(stream, &following.known, &over));
+            self.listen(&mut input)
         });
         let Err(broken) = broken else { return Ended::lost(Break::Closed.to_string()) };
         match broken {

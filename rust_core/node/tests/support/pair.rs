@@ -25,14 +25,19 @@ pub fn serving(datadir: &Path, wallets: &[Wallet]) -> Settings {
     Settings { role: Role::Sequencer { feed: Some(socket(datadir)) }, ..settings(datadir, wallets) }
 }
 
-/// A follower of the sequencer with these settings, started.
-pub fn follow(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
+/// A follower of the sequencer with these settings.
+pub fn follower_of(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
     let role = Role::Follower { feed: socket(&settings.datadir), name: "one".to_owned() };
     let settings = Settings { role, ..settings.clone() };
     let (randomness, secret) = (Box::new(|| B256::ZERO), Box::new(|| B256::ZERO));
-    let node = Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap();
+    Arc::new(Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap())
+}
+
+/// As [`follower_of`], started.
+pub fn follow(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
+    let node = follower_of(settings, clock, disk);
     node.start();
-    Arc::new(node)
+    node
 }
 
 /// A follower on the real disk.

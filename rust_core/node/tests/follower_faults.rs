@@ -1,0 +1,213 @@
+//! What goes wrong between a follower and its sequencer is noticed by both, and goes wrong once.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{
+    io::Write,
+    os::unix::net::UnixListener,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use alloy_primitives::Bytes;
+use foreseal_journal::RealDisk;
+use foreseal_node::{
+    Answering, Development, FinalityDepth, Node, Phase, Point, Production, SteppedClock, SubmitError,
+    Watcher, changes, export_chain, import_chain,
+    wire::{Cursor, Down, GREATEST_UP, Up, Welcome, read_frame},
+};
+use foreseal_pool::{Pool, PoolConfig};
+use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use support::{
+    Bench, fingerprint,
+    pair::{caught_up, follow_here, follower_of, serving, socket, wait_for},
+};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// Greets the next follower as a sequencer with an empty pool does, and is gone when it has heard a submission: where the follower
+/// went on, and that submission.
+fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
+    let listener = UnixListener::bind(path).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let hear = || {
+            let (kind, body) = read_frame(&mut &stream, GREATEST_UP).unwrap().unwrap();
+            Up::decode(kind, body).unwrap()
+        };
+        let Up::Hello(hello) = hear() else { panic!("the first frame is a greeting") };
+        let (production, depth) = (Production::default(), FinalityDepth::default());
+        let mut pool = Vec::new();
+        Pool::new(PoolConfig::default()).whole(|event| event.encode(&mut pool));
+        for down in [Down::Welcome(Welcome { produces: true, production, depth }), Down::Pool(pool.into())] {
+            (&stream).write_all(&down.encode()).unwrap();
+        }
+        let submission = loop {
+            if let Up::Submit { submission, .. } = hear() {
+                break submission;
+            }
+        };
+        stream.flush().unwrap();
+        (hello.cursor, submission)
+    })
+}
+
+/// It may have been taken in or not: that is said, and the same bytes can be sent again.
+#[test]
+fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let settings = serving(datadir.path(), &wallets);
+    let clock = Arc::<SteppedClock>::default();
+    let open = || Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    let sequencer = open();
+    let follower = follow_here(&settings, clock.clone());
+    let view = caught_up(&sequencer.node, &follower);
+    sequencer.node.stop();
+    drop(sequencer);
+    let raw = wallets[0].transfer(0, wallets[1].address, 1, Fees::default());
+    let hash = follower.decode(&raw).unwrap().hash();
+    let away = || matches!(follower.status().phase, Phase::Disconnected(_));
+    wait_for("it notices", away);
+    assert_eq!(follower.submit(&raw), Err(SubmitError::Away), "nothing was sent");
+    let lost = lose_a_submission(&socket(datadir.path()));
+    wait_for("it follows again", || follower.status().phase == Phase::Following);
+    let answer = follower.submit(&raw);
+    assert_eq!(answer, Err(SubmitError::Unknown { hash }));
+    let (cursor, submission) = lost.join().unwrap();
+    assert!(matches!(cursor, Cursor::After { .. }), "{cursor:?}");
+    assert!(!submission.is_empty());
+    wait_for("it notices", away);
+    assert_eq!(follower.view().unwrap().place(), view.place(), "reads go on");
+    // The socket that was left behind is nobody's.
+    assert!(socket(datadir.path()).exists());
+    let mut sequencer = open();
+    caught_up(&sequencer.node, &follower);
+    assert_eq!(follower.submit(&raw), Ok(hash));
+    sequencer.tick();
+    assert_eq!(caught_up(&sequencer.node, &follower).pending().block.transactions[0].hash(), hash);
+}
+
+/// Panics at the question without a word, and gives back any other.
+struct Stumbling;
+
+impl Answering for Stumbling {
+    fn answer(&self, question: &[u8], _: &Pool, _: Duration) -> Option<Vec<u8>> {
+        assert!(!question.is_empty(), "a panic that a test wants");
+        Some(question.to_vec())
+    }
+}
+
+#[test]
+fn a_panic_in_an_answer_ends_that_connection_and_no_more() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let settings = serving(datadir.path(), &wallets);
+    let clock = Arc::<SteppedClock>::default();
+    let sequencer = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    sequencer.node.answer_with(Arc::new(Stumbling));
+    let follower = follow_here(&settings, clock);
+    caught_up(&sequencer.node, &follower);
+    assert_eq!(follower.ask(b"who".to_vec(), LONG), Some(b"who".to_vec()));
+    assert_eq!(follower.ask(Vec::new(), LONG), None);
+    wait_for("it is heard again", || follower.ask(b"now".to_vec(), LONG) == Some(b"now".to_vec()));
+    caught_up(&sequencer.node, &follower);
+}
+
+/// Panics where a view is about to be shown, once it is armed.
+#[derive(Default)]
+struct Armed(AtomicBool);
+
+impl Watcher for Armed {
+    fn reached(&self, point: Point) {
+        assert!(
+            point != Point::BeforePublish || !self.0.load(Ordering::Acquire),
+            "a panic that a test wants"
+        );
+    }
+}
+
+#[test]
+fn a_follower_that_panics_says_so_and_reads_go_on() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let settings = serving(datadir.path(), &wallets);
+    let clock = Arc::<SteppedClock>::default();
+    let mut sequencer = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    let follower = follower_of(&settings, clock, Arc::new(RealDisk));
+    let armed = Arc::<Armed>::default();
+    follower.start_watched(armed.clone()).unwrap();
+    let view = caught_up(&sequencer.node, &follower);
+    armed.0.store(true, Ordering::Release);
+    let raw = wallets[0].transfer(0, wallets[1].address, 1, Fees::default());
+    sequencer.node.submit(&raw).unwrap();
+    sequencer.tick();
+    let failed = |node: &Node| matches!(node.status().phase, Phase::Failed(_));
+    wait_for("it says so", || failed(&follower));
+    assert!(matches!(follower.submit(&raw), Err(SubmitError::Stopped(_))));
+    assert_eq!(follower.view().unwrap().place(), view.place());
+    wait_for("the sequencer lets go of it", || sequencer.node.followers().is_empty());
+}
+
+#[test]
+fn who_was_stopped_before_it_began_serves_nobody() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let node = support::open_node(serving(datadir.path(), &wallets)).unwrap();
+    node.stop();
+    node.start_stepped().unwrap();
+    assert!(!socket(datadir.path()).exists());
+}
+
+/// Blocks that were put into the sequencer's chain while it was away reach a follower that was there before, and who follows that.
+#[test]
+fn imported_blocks_are_followed() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let place = |name: &str| folder.path().join(name);
+    let (clock, disk) = (Arc::<SteppedClock>::default(), Arc::new(RealDisk));
+    let settings = |name: &str| {
+        let development = Some(Development::default());
+        foreseal_node::Settings { development, ..serving(&place(name), &wallets) }
+    };
+    let mut workload = Workload::new(wallets.clone(), Kinds::WithoutBlobs, 3);
+    {
+        let mut other = Bench::open(settings("other"), clock.clone(), disk.clone()).unwrap();
+        for _ in 0..5 {
+            other.node.submit(&workload.next_transaction()).unwrap();
+            other.seal();
+        }
+        // More than share one append.
+        other.node.control(|writer| writer.mine(70, None)).unwrap();
+    }
+    let file = place("chain.rlp");
+    let exported = export_chain(&settings("other"), disk.clone(), &file, &mut |_| true).unwrap();
+    assert!(exported.blocks > 64);
+    let sequencer = Bench::open(settings("own"), clock.clone(), disk.clone()).unwrap();
+    let follower = follow_here(&settings("own"), clock.clone());
+    let before = caught_up(&sequencer.node, &follower);
+    let (seen, shown) = (before.place(), fingerprint(&before));
+    drop(sequencer);
+    let imported = import_chain(&settings("own"), disk.clone(), &file, &mut |_| true).unwrap();
+    assert_eq!((imported.blocks, imported.hash), (exported.blocks, exported.hash));
+    let mut sequencer = Bench::open(settings("own"), clock, disk).unwrap();
+    let view = caught_up(&sequencer.node, &follower);
+    assert_eq!(fingerprint(&view), fingerprint(&sequencer.view()));
+    assert_eq!(view.sealed(imported.head).unwrap().unwrap().block.hash, imported.hash);
+    assert_eq!((view.safe(), view.finalized()), (imported.head, imported.head));
+    assert_eq!(follower.status().following.unwrap().beginnings, 1, "it went on by its cursor");
+    assert_eq!(fingerprint(&before), shown, "what was shown stays what it was");
+    let mut told = Vec::new();
+    let end = changes(&view, seen, &mut |change, _| {
+        told.push(change);
+        std::ops::ControlFlow::Continue(())
+    });
+    assert_eq!(end.unwrap(), view.place(), "who was there goes on from there");
+    assert!(told.len() as u64 > imported.blocks);
+    sequencer.node.submit(&workload.next_transaction()).unwrap();
+    sequencer.tick();
+    let view = caught_up(&sequencer.node, &follower);
+    assert_eq!(view.pending().block.transactions.len(), 1);
+}
