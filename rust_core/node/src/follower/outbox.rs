@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     io::Write,
+    net::Shutdown,
     os::unix::net::UnixStream,
     sync::{
         Arc,
@@ -194,8 +195,27 @@ impl Outbox {
             }
             frames.extend(Up::Alive { next: known.next() }.encode());
             if stream.write_all(&frames).is_err() {
+                // Nobody takes what is said: what is heard is of no use either.
+                let _ = stream.shutdown(Shutdown::Both);
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_connection_on_which_nothing_can_be_sent_is_broken_off() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        theirs.shutdown(Shutdown::Read).unwrap();
+        Outbox::default().send(&ours, &Known::default(), &AtomicBool::new(false));
+        assert_eq!(ours.read(&mut [0; 1]).unwrap(), 0, "nothing is heard any more");
+        drop(theirs);
     }
 }
