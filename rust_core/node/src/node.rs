@@ -201,7 +201,9 @@ impl Node {
             Part::Follower(following) => return following.stop(),
         };
         self.shared.stop();
-        if let Some(server) = writing.server.lock().take() {
+        // Not under its lock: who looks at the followers does not wait for their farewell.
+        let server = writing.server.lock().take();
+        if let Some(server) = server {
             // Before the pool is saved: what followers send from now on would be lost.
             server.stop();
         }

@@ -86,7 +86,11 @@ impl Writer {
             peers: Peers::default(),
             listeners: Mutex::default(),
         };
-        *self.server.lock() = Some(FeedServer::start(path, source)?);
+        let mut server = self.server.lock();
+        // A stop that came before has found none to end.
+        if !self.shared.stopping() {
+            *server = Some(FeedServer::start(path, source)?);
+        }
         Ok(())
     }
 
