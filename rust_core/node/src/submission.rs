@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{B256, KECCAK256_EMPTY};
 use foreseal_pool::{
-    Added, Admission, PendingHead, PoolError, Rules, Submission, decode_submission, impersonated_submission,
+    Admission, PendingHead, PoolError, Rules, Submission, decode_submission, impersonated_submission,
 };
 use foreseal_types::Transaction;
 
@@ -48,7 +48,8 @@ impl Node {
             return Err(PoolError::Signature.into());
         }
         let submission = self.check(|rules| impersonated_submission(transaction, rules))?;
-        Ok(self.shared.admit(submission)?.hash)
+        let hash = submission.hash();
+        self.shared.admit(submission, false).map(|_| hash)
     }
 
     fn check(
@@ -73,28 +74,23 @@ impl Node {
     /// waits: a follower sends it on, and has applied what it did to the pool before its answer is there.
     pub fn send(&self, submission: Submission, runnable: bool) -> Result<Sent, SubmitError> {
         match &self.part {
-            Part::Writer(_) if runnable => self.shared.admit_runnable(submission).map(Sent::Done),
-            Part::Writer(_) => self.shared.admit(submission).map(|added| Sent::Done(Admission::Added(added))),
+            Part::Writer(_) => self.shared.admit(submission, runnable).map(Sent::Done),
             Part::Follower(following) => following.send(&submission, runnable).map(Sent::Underway),
         }
     }
 }
 
 impl Shared {
-    /// Takes a decoded transaction into the pool.
-    pub(crate) fn admit(&self, submission: Submission) -> Result<Added, SubmitError> {
+    /// Takes a decoded transaction into the pool; with `runnable` if it can run in the next step, and not otherwise.
+    pub(crate) fn admit(&self, submission: Submission, runnable: bool) -> Result<Admission, SubmitError> {
         let view = self.view().ok_or(SubmitError::Starting)?;
         fetch_sender(&view, &submission);
-        let added = self.pool.add(submission, || self.view().unwrap_or(view))?;
-        self.feed.arrived();
-        Ok(added)
-    }
-
-    /// As [`Self::admit`], if it can run in the next step, and not otherwise.
-    pub(crate) fn admit_runnable(&self, submission: Submission) -> Result<Admission, SubmitError> {
-        let view = self.view().ok_or(SubmitError::Starting)?;
-        fetch_sender(&view, &submission);
-        let admission = self.pool.add_runnable(submission, || self.view().unwrap_or(view))?;
+        let head = || self.view().unwrap_or(view);
+        let admission = if runnable {
+            self.pool.add_runnable(submission, head)?
+        } else {
+            Admission::Added(self.pool.add(submission, head)?)
+        };
         self.feed.arrived();
         Ok(admission)
     }
@@ -110,7 +106,7 @@ impl Shared {
         }
         let decode = |error: alloy_rlp::Error| PoolError::Decode(error.to_string());
         let submission = Submission::decode(submission).map_err(decode)?;
-        if runnable { self.admit_runnable(submission) } else { self.admit(submission).map(Admission::Added) }
+        self.admit(submission, runnable)
     }
 }
 
