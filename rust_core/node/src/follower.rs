@@ -12,7 +12,7 @@
 
 mod connection;
 mod following;
-mod leader;
+mod known;
 mod outbox;
 mod questions;
 mod replica;

@@ -17,7 +17,6 @@ use foreseal_pool::PoolEvent;
 use super::{
     Following,
     following::Held,
-    leader::Leader,
     replica::{Misfit, Replica, Seed},
 };
 use crate::{
@@ -89,7 +88,7 @@ impl Drop for Closing<'_> {
 pub(super) struct Session<'f> {
     following: &'f Following,
     held: &'f mut Held,
-    leader: Option<Arc<Leader>>,
+    welcome: Option<Arc<Welcome>>,
     /// Whether everything up to now is applied, so that what comes is shown.
     live: bool,
     /// Number of the newest sealed block at the beginning.
@@ -98,7 +97,7 @@ pub(super) struct Session<'f> {
 
 impl<'f> Session<'f> {
     pub fn new(following: &'f Following, held: &'f mut Held) -> Self {
-        Self { following, held, leader: None, live: false, start: None }
+        Self { following, held, welcome: None, live: false, start: None }
     }
 
     pub fn run(mut self, stream: &UnixStream) -> Ended {
@@ -137,15 +136,15 @@ impl<'f> Session<'f> {
         let identity = Identity { chain_id: ground.spec.chain_id(), genesis };
         stream.write_all(&Up::Hello(Hello { identity, name: name.clone(), cursor }).encode())?;
         let mut input = BufReader::with_capacity(1 << 16, stream);
-        let leader = Arc::new(Leader { welcome: welcome(&mut input)? });
+        let welcome = Arc::new(welcome(&mut input)?);
         if let Some(seed) = seed {
-            let replica = Replica::begin(ground.clone(), &seed, &leader, self.held.undone)?;
+            let replica = Replica::begin(ground.clone(), &seed, &welcome, self.held.undone)?;
             self.held.replica = Some(replica);
             known.begun();
         }
         self.note_progress();
-        known.set_leader(leader.clone());
-        self.leader = Some(leader);
+        known.set_welcome(welcome.clone());
+        self.welcome = Some(welcome);
         Ok(input)
     }
 
@@ -225,10 +224,10 @@ impl<'f> Session<'f> {
     fn show(&mut self) -> Result<(), Break> {
         let Some(replica) = &self.held.replica else { return Ok(()) };
         let shared = &self.following.shared;
-        let idle = |leader: &Leader| !leader.welcome.produces || shared.view().is_none();
-        let view = match (replica.view(), &self.leader) {
+        let idle = |welcome: &Welcome| !welcome.produces || shared.view().is_none();
+        let view = match (replica.view(), &self.welcome) {
             (Some(view), _) => view,
-            (None, Some(leader)) if idle(leader) => replica.idle_view(leader)?,
+            (None, Some(welcome)) if idle(welcome) => replica.idle_view(welcome)?,
             (None, _) => return Ok(()),
         };
         shared.publish(Arc::new(view));

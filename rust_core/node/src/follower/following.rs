@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::{
     connection::{Ended, Session},
-    leader::Known,
+    known::Known,
     outbox::Outbox,
     questions::Questions,
     replica::{Ground, Replica},
@@ -190,13 +190,13 @@ impl Following {
 
     /// The node at this moment.
     pub fn status(&self) -> Status {
-        let (leader, said) = (self.known.leader(), self.known.said());
+        let (welcome, said) = (self.known.welcome(), self.known.said());
         let sequencer = said.as_ref().map(|said| said.phase.clone());
         Status {
             phase: self.shared.phase(),
             age: self.shared.age(),
             pool_start: said.as_ref().map_or(PoolStart::New, |said| said.pool_start),
-            produces: leader.is_some_and(|leader| leader.welcome.produces),
+            produces: welcome.is_some_and(|welcome| welcome.produces),
             signer: said.as_ref().and_then(|said| said.signer),
             store: said.and_then(|said| said.store),
             shown: self.shared.view().is_some(),
@@ -216,6 +216,6 @@ impl Following {
 
     /// How often the sequencer steps; `None` before it said so.
     pub fn step(&self) -> Option<Duration> {
-        self.known.leader().map(|leader| leader.welcome.production.step)
+        self.known.welcome().map(|welcome| welcome.production.step)
     }
 }

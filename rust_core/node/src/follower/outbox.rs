@@ -15,7 +15,7 @@ use alloy_primitives::{B256, Bytes};
 use foreseal_pool::{Admission, Submission};
 use parking_lot::{Condvar, Mutex};
 
-use super::leader::Known;
+use super::known::Known;
 use crate::{
     SubmitError,
     feed_server::BEAT,

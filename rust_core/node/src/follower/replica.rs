@@ -7,7 +7,6 @@ use foreseal_journal::{Disk, Identity, Past, Record, Whole};
 use foreseal_store::{Progress, Store};
 use foreseal_types::ChainSpec;
 
-use super::leader::Leader;
 use crate::{
     Chain, Recent, ReplayError, View,
     chain::Resumed,
@@ -18,7 +17,7 @@ use crate::{
     store_link::Confirmed,
     stored::StoredHistory,
     undone::Older,
-    wire::Cursor,
+    wire::{Cursor, Welcome},
 };
 
 /// Where the store was when a replica began with it.
@@ -85,7 +84,7 @@ pub(crate) enum Misfit {
 
 impl Replica {
     /// The chain as the store holds it. `undone` is how many blocks were taken off the chain that was shown before.
-    pub fn begin(ground: Ground, seed: &Seed, leader: &Leader, undone: u64) -> Result<Self, NodeError> {
+    pub fn begin(ground: Ground, seed: &Seed, welcome: &Welcome, undone: u64) -> Result<Self, NodeError> {
         let Progress { head, journal_sequence, generation, .. } = seed.progress;
         let head = head.ok_or(StartError::StoreGone)?;
         let confirmed = Arc::new(Confirmed::default());
@@ -94,8 +93,7 @@ impl Replica {
         let record = ground.store.reader_of(generation).record(head.number)?;
         let total_difficulty = record.map(|(_, record)| record.total_difficulty).unwrap_or_default();
         let resumed = Resumed { head: head.number, total_difficulty, beside: seed.note.beside };
-        let mut chain =
-            Chain::resumed(ground.spec.clone(), leader.welcome.depth, history, ground.window, resumed)?;
+        let mut chain = Chain::resumed(ground.spec.clone(), welcome.depth, history, ground.window, resumed)?;
         let identity = Identity { chain_id: ground.spec.chain_id(), genesis: ground.store.options().genesis };
         let past = Past::new(ground.journal.clone(), ground.disk.clone(), identity, journal_sequence + 1);
         // All of the append that sealed the head: of what it holds behind that, nothing is undone yet.
@@ -146,8 +144,8 @@ impl Replica {
     }
 
     /// As [`Self::view`]; in place of a block being built what the sequencer would build next.
-    pub fn idle_view(&self, leader: &Leader) -> Result<View, foreseal_builder::BuildError> {
-        self.chain.idle_view(&leader.welcome.production.idle_opening(&self.chain))
+    pub fn idle_view(&self, welcome: &Welcome) -> Result<View, foreseal_builder::BuildError> {
+        self.chain.idle_view(&welcome.production.idle_opening(&self.chain))
     }
 
     /// Applies an append, by the very functions that replay it.

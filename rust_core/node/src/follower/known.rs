@@ -12,16 +12,11 @@ use crate::{
     wire::{Said, Welcome},
 };
 
-/// How the sequencer produces: what it said when the connection was made.
-#[derive(Clone, Debug)]
-pub(crate) struct Leader {
-    pub welcome: Welcome,
-}
-
 /// What is known by now, for the status.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    leader: Mutex<Option<Arc<Leader>>>,
+    /// What it said when the connection was made.
+    welcome: Mutex<Option<Arc<Welcome>>>,
     said: Mutex<Option<Said>>,
     /// Sequence numbers of the append that it publishes next, and of the one that is applied next.
     told: AtomicU64,
@@ -35,12 +30,12 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    pub fn leader(&self) -> Option<Arc<Leader>> {
-        self.leader.lock().clone()
+    pub fn welcome(&self) -> Option<Arc<Welcome>> {
+        self.welcome.lock().clone()
     }
 
-    pub fn set_leader(&self, leader: Arc<Leader>) {
-        *self.leader.lock() = Some(leader);
+    pub fn set_welcome(&self, welcome: Arc<Welcome>) {
+        *self.welcome.lock() = Some(welcome);
     }
 
     pub fn said(&self) -> Option<Said> {
