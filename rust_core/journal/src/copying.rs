@@ -59,9 +59,9 @@ impl Held {
         Ok(held)
     }
 
-    /// Opens the segments that were begun since. One that was begun and removed meanwhile is missing: then what is before it is all
-    /// that counts.
-    pub fn renew(&self) -> Result<(), JournalError> {
+    /// Opens the segments that were begun since, and says whether these are all: one that was begun and removed meanwhile is
+    /// missing, and then what is before it is all that counts.
+    pub fn renew(&self) -> Result<bool, JournalError> {
         let names = std::fs::read_dir(&self.dir).map_err(JournalError::io("list", &self.dir))?;
         let mut numbers = Vec::new();
         for name in names {
@@ -69,11 +69,14 @@ impl Held {
             numbers.extend(segment_number(Path::new(&name)));
         }
         numbers.sort_unstable();
-        let mut files = lock(&self.files);
+        let (mut files, mut all) = (lock(&self.files), true);
         for number in numbers {
-            let follows = files.last_key_value().is_none_or(|(last, _)| number == last + 1);
-            if files.contains_key(&number) || !follows {
+            if files.contains_key(&number) {
                 continue;
+            }
+            if files.last_key_value().is_some_and(|(last, _)| number > last + 1) {
+                all = false;
+                break;
             }
             let path = self.dir.join(segment_name(number));
             match File::open(&path) {
@@ -83,7 +86,7 @@ impl Held {
                 Err(error) => return Err(JournalError::io("open", path)(error)),
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Verifies the appends of a chain, from the segment that holds the one with number `from` on, or from the oldest held one if

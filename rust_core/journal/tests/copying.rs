@@ -82,6 +82,23 @@ fn what_was_durable_when_it_began_is_there_though_the_writer_removes_segments() 
 }
 
 #[test]
+fn that_a_segment_came_and_went_unseen_is_said() {
+    let dir = tempdir().unwrap();
+    let mut journal = open(dir.path());
+    journal.append(&[record(0)]).unwrap();
+    let held = Held::open(dir.path()).unwrap();
+    assert!(held.renew().unwrap());
+    let newest = (1..100).map(|number| journal.append(&[record(number)]).unwrap()).last().unwrap();
+    journal.remove_segments_before(newest).unwrap();
+    assert!(!held.renew().unwrap());
+    let extent = held.extent(IDENTITY, newest).unwrap();
+    assert!(
+        (extent.first..newest).contains(&extent.next),
+        "what is held goes on from nothing as new as that"
+    );
+}
+
+#[test]
 fn a_torn_tail_is_left_out_and_damage_is_named() {
     let dir = tempdir().unwrap();
     let mut journal = open(dir.path());

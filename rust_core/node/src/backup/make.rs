@@ -120,11 +120,11 @@ fn write_draft(
     let progress = copy.progress()?;
     drop(copy);
     remove_lock(draft)?;
-    held.renew()?;
+    let all = held.renew()?;
     let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };
     let extent = held.extent(identity, progress.journal_sequence)?;
     let sequence = progress.journal_sequence;
-    if extent.first > sequence {
+    if extent.first > sequence || (!all && extent.next <= sequence) {
         return Err(BackupError::Outrun { sequence });
     }
     files.extend(copy_journal(&held, &extent, draft, watch)?);
