@@ -17,6 +17,7 @@ mod replay;
 mod segment;
 mod show;
 pub mod simulated;
+mod stretch;
 mod walk;
 mod whole;
 

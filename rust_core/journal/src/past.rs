@@ -3,13 +3,11 @@
 use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 
 use crate::{
-    Append, Disk, Identity, JournalError, Record,
-    record::{Outline, decode_records, outline_records},
+    Append, Disk, Identity, JournalError,
+    record::{Outline, outline_records},
+    stretch::Stretch,
     walk::{Found, Walk},
 };
-
-/// Which record of an append does not decode, and why.
-type Malformed = (usize, String);
 
 /// Reads what was in a journal at its opening, however long ago that is by now. Segments may have been removed since.
 ///
@@ -42,7 +40,8 @@ impl Past {
     /// number `last`.
     pub fn outline(&self, last: u64, visit: &mut dyn FnMut(u64, Vec<Outline>)) -> Result<(), JournalError> {
         self.each(last, |found| {
-            visit(found.header.chain.sequence, outline_records(found.records, found.header.records)?);
+            let outlines = found.read(outline_records)?;
+            visit(found.header.chain.sequence, outlines);
             Ok(())
         })
     }
@@ -53,8 +52,7 @@ impl Past {
         self.each(last, |found| {
             let sequence = found.header.chain.sequence;
             if sequences.contains(&sequence) {
-                let records: Vec<Record> = decode_records(found.records, found.header.records)?;
-                visit(Append { sequence, records });
+                visit(Append { sequence, records: found.decode()? });
             }
             Ok(())
         })
@@ -63,23 +61,12 @@ impl Past {
     fn each(
         &self,
         last: u64,
-        mut visit: impl FnMut(&Found<'_>) -> Result<(), Malformed>,
+        mut visit: impl FnMut(&Found<'_>) -> Result<(), JournalError>,
     ) -> Result<(), JournalError> {
-        let mut walk = Walk::new(self.disk.clone(), &self.dir, Some(self.identity))?;
-        let mut next = 0;
-        // What comes after the end may be half written by now: it must not even be looked at.
-        while next < self.end && next <= last {
-            let Some(found) = walk.next()? else { break };
-            let (place, sequence) = (found.place, found.header.chain.sequence);
-            next = sequence + 1;
-            if next <= self.end && sequence <= last {
-                visit(&found).map_err(|(index, reason)| JournalError::Record {
-                    place,
-                    sequence,
-                    index,
-                    reason,
-                })?;
-            }
+        let walk = Walk::new(self.disk.clone(), &self.dir, Some(self.identity))?;
+        let mut stretch = Stretch::new(walk, 0..self.end.min(last.saturating_add(1)));
+        while let Some(visited) = stretch.next(&mut visit) {
+            visited?;
         }
         Ok(())
     }

@@ -167,11 +167,14 @@ fn take_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
     Ok(item)
 }
 
+/// Which record of an append does not decode, and why.
+pub type Malformed = (usize, String);
+
 /// Reads the `count` records of an append, all of its bytes.
 ///
 /// # Errors
 /// Which record, by position, is none, and why.
-pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, (usize, String)> {
+pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, Malformed> {
     // Every record takes at least two bytes: a count that claims more reserves no memory.
     let mut records = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
@@ -184,7 +187,7 @@ pub fn decode_records(mut input: &[u8], count: u32) -> Result<Vec<Record>, (usiz
 ///
 /// # Errors
 /// Which record, by position, is none, and why.
-pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, (usize, String)> {
+pub fn outline_records(mut input: &[u8], count: u32) -> Result<Vec<Outline>, Malformed> {
     let mut outlines = Vec::with_capacity((count as usize).min(input.len() / 2));
     for index in 0..count as usize {
         let outline = outline(&mut input).map_err(|error| (index, error.to_string()))?;

@@ -8,11 +8,12 @@ use std::{
 use foreseal_types::mutant;
 
 use crate::{
-    Identity, JournalError, Place,
+    Identity, JournalError, Place, Record,
     disk::Disk,
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, SECTOR, SegmentHeader, SegmentSector, segment_number,
     },
+    record::{Malformed, decode_records},
     segment::SegmentFile,
 };
 
@@ -52,6 +53,23 @@ pub(crate) struct Found<'a> {
     pub place: Place,
     pub header: AppendHeader,
     pub records: &'a [u8],
+}
+
+impl Found<'_> {
+    /// Its records.
+    pub(crate) fn decode(&self) -> Result<Vec<Record>, JournalError> {
+        self.read(decode_records)
+    }
+
+    /// What `read` makes of its records, of which it is told how many there are.
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&[u8], u32) -> Result<T, Malformed>,
+    ) -> Result<T, JournalError> {
+        let (place, sequence) = (self.place, self.header.chain.sequence);
+        let named = |(index, reason): Malformed| JournalError::Record { place, sequence, index, reason };
+        read(self.records, self.header.records).map_err(named)
+    }
 }
 
 /// Reads appends in order, verifying each; holds one window of one segment in memory.

@@ -1,7 +1,5 @@
 //! Appends as their bytes, for those who pass them on.
 
-use std::ops::Range;
-
 use alloy_primitives::B256;
 
 use crate::{
@@ -9,6 +7,7 @@ use crate::{
     layout::SegmentSector,
     record::decode_records,
     segment::SegmentFile,
+    stretch::Stretch,
     walk::{Walk, segment_numbers},
 };
 
@@ -54,11 +53,7 @@ impl Whole {
 }
 
 /// The appends of a journal in order, as their bytes, one in memory at a time. After an error it ends.
-pub struct Wholes {
-    walk: Walk,
-    range: Range<u64>,
-    ended: bool,
-}
+pub struct Wholes(Stretch);
 
 impl Past {
     /// The appends from the one with this sequence number on, or from the oldest one that is kept. Older segments are not
@@ -68,7 +63,7 @@ impl Past {
         if let Some(number) = self.segment_of(from)? {
             walk = walk.starting_at(number);
         }
-        Ok(Wholes { walk, range: from..self.end, ended: from >= self.end })
+        Ok(Wholes(Stretch::new(walk, from..self.end)))
     }
 
     /// Number of the newest segment that begins at `sequence` or before it.
@@ -86,35 +81,13 @@ impl Past {
     }
 }
 
-impl Wholes {
-    fn read(&mut self) -> Result<Option<Whole>, JournalError> {
-        loop {
-            let Some(found) = self.walk.next()? else { return Ok(None) };
-            let sequence = found.header.chain.sequence;
-            if sequence >= self.range.end {
-                return Ok(None);
-            }
-            if sequence >= self.range.start {
-                let (hash, count) = (found.header.hash, found.header.records);
-                return Ok(Some(Whole { sequence, hash, count, records: found.records.to_vec() }));
-            }
-        }
-    }
-}
-
 impl Iterator for Wholes {
     type Item = Result<Whole, JournalError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
-        let next = self.read().transpose();
-        // What comes after the end may be half written by now: it must not even be looked at.
-        self.ended = match &next {
-            Some(Ok(whole)) => whole.sequence + 1 >= self.range.end,
-            _ => true,
-        };
-        next
+        self.0.next(|found| {
+            let (sequence, hash) = (found.header.chain.sequence, found.header.hash);
+            Ok(Whole { sequence, hash, count: found.header.records, records: found.records.to_vec() })
+        })
     }
 }

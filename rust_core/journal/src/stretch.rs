@@ -1,0 +1,54 @@
+//! The part of a walk that somebody wants.
+
+use std::ops::Range;
+
+use crate::{
+    JournalError,
+    walk::{Found, Walk},
+};
+
+/// The appends of a walk with these sequence numbers, in order. After an error it ends.
+pub(crate) struct Stretch {
+    walk: Walk,
+    range: Range<u64>,
+    ended: bool,
+}
+
+impl Stretch {
+    pub(crate) fn new(walk: Walk, range: Range<u64>) -> Self {
+        Self { walk, ended: range.is_empty(), range }
+    }
+
+    /// What `read` makes of the next append.
+    pub(crate) fn next<T>(
+        &mut self,
+        read: impl FnOnce(&Found<'_>) -> Result<T, JournalError>,
+    ) -> Option<Result<T, JournalError>> {
+        if self.ended {
+            return None;
+        }
+        let next = self.find(read).transpose();
+        // What comes after the end may be half written by now: it must not even be looked at.
+        self.ended = match &next {
+            Some(Ok((sequence, _))) => sequence + 1 >= self.range.end,
+            _ => true,
+        };
+        Some(next?.map(|(_, read)| read))
+    }
+
+    fn find<T>(
+        &mut self,
+        read: impl FnOnce(&Found<'_>) -> Result<T, JournalError>,
+    ) -> Result<Option<(u64, T)>, JournalError> {
+        loop {
+            let Some(found) = self.walk.next()? else { return Ok(None) };
+            let sequence = found.header.chain.sequence;
+            if sequence >= self.range.end {
+                return Ok(None);
+            }
+            if sequence >= self.range.start {
+                return Ok(Some((sequence, read(&found)?)));
+            }
+        }
+    }
+}
