@@ -20,6 +20,7 @@ mod proofs;
 mod question;
 mod raw;
 mod revert;
+mod rpc_error;
 mod send_sync;
 mod simulate;
 mod state;
@@ -38,13 +39,14 @@ mod wait;
 pub use api::{Api, Context, Limits, Reply};
 pub use development::{Development, DevelopmentError, Key};
 pub use discover::openrpc;
-pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError, RpcError};
+pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError};
 pub use filters::FilterKeeper;
 pub use params::{Params, ParamsError};
 pub use preconfirmation::{
     Contradiction, Evidence, Misfit, MisfitError, PreconfirmationReceipt, UnsignedError,
     VerifiedPreconfirmation, contradiction,
 };
+pub use rpc_error::RpcError;
 pub use send_sync::SyncError;
 pub use subscriptions::{Notice, Pump, Sink, Subscribed, Subscriptions};
 pub use table::{Access, Argument, Cost, Kind, Method, method, methods};

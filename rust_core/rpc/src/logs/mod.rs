@@ -11,9 +11,9 @@ use foreseal_types::{LogFilter, LogPosition};
 
 use crate::{
     Argument, Context, Error, Kind, Limits, LogLimit, LogLimitKind, Method, RangeError,
-    errors::milliseconds,
     json::Object,
     params::{BlockSelection, Filter, LogQuery, Params, Reason, Tag},
+    rpc_error::milliseconds,
 };
 
 use answer::Stop;

@@ -1,0 +1,382 @@
+//! The one mapping of what fails to JSON-RPC errors.
+
+use std::time::Duration;
+
+use alloy_primitives::{Bytes, U256};
+use foreseal_evm::{EstimateError, ExecutionError, OverrideError, Rejected, SimulateError, TraceLimit};
+use foreseal_node::{ControlError, FeedError, Place, ResolveError, SubmitError};
+use foreseal_pool::PoolError;
+use foreseal_state::StateError;
+
+use crate::{
+    DevelopmentError, SyncError,
+    errors::{Error, Limit, LogLimit, LogLimitKind},
+    json::{Object, write_data, write_quantity},
+    revert,
+    subscriptions::write_place,
+};
+
+/// Message of a transaction that the sender cannot pay, as the specification words it.
+const INSUFFICIENT_FUNDS: &str = "insufficient funds for gas * price + value";
+
+/// A JSON-RPC error object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcError {
+    pub code: i64,
+    /// Text, not yet escaped for JSON.
+    pub message: String,
+    /// JSON; `None` leaves the field out.
+    pub data: Option<Vec<u8>>,
+}
+
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const INTERNAL: i64 = -32603;
+const SERVER: i64 = -32000;
+const NOT_FOUND: i64 = -32001;
+const UNAVAILABLE: i64 = -32002;
+const LIMIT: i64 = -32005;
+/// The execution API's code of a limit of simulations.
+const SIMULATION_LIMIT: i64 = -38026;
+/// The execution API's code of an override that moves a precompiled contract to where it is.
+const MOVED_TO_ITSELF: i64 = -38022;
+/// The execution API's code of a reverted `eth_call`.
+const REVERTED: i64 = 3;
+// EIP-7966.
+const SYNC_TIMEOUT: i64 = 4;
+const SYNC_NOT_EXECUTABLE: i64 = 5;
+const SYNC_NONCE_GAP: i64 = 6;
+
+impl From<Error> for RpcError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::UnknownMethod(name) => {
+                Self::new(METHOD_NOT_FOUND, format!("the method {name} does not exist"))
+            }
+            Error::DevelopmentOnly(name) => {
+                let message = format!("the method {name} is served by development nodes only: foreseal dev");
+                Self::new(METHOD_NOT_FOUND, message)
+            }
+            Error::AdminOnly(name) => {
+                let message = format!("the method {name} is served on the admin listener only: --admin");
+                Self::new(METHOD_NOT_FOUND, message)
+            }
+            Error::Params(error) => Self::new(INVALID_PARAMS, error.to_string()),
+            Error::Starting => Self::new(UNAVAILABLE, SubmitError::Starting.to_string()),
+            Error::Resolve(error @ ResolveError::NotFound) => Self::new(NOT_FOUND, error.to_string()),
+            Error::Resolve(error @ ResolveError::NotCanonical) => Self::new(SERVER, error.to_string()),
+            Error::Range(error) => Self::new(INVALID_PARAMS, error.to_string()),
+            Error::LogLimit(limit) => limit.into(),
+            Error::Limit(Limit { name, max }) => Self::limit("the request asks for", name, max),
+            Error::NeedsConnection(name) => {
+                let message =
+                    format!("the method {name} needs a WebSocket: connect to the same URL with ws://");
+                Self::new(METHOD_NOT_FOUND, message)
+            }
+            Error::Feed(FeedError::CursorGone { oldest }) => Self::cursor_gone(&oldest),
+            Error::FilterNotFound => Self::new(SERVER, "filter not found"),
+            Error::FiltersAway => {
+                Self::new(UNAVAILABLE, "the sequencer is not reachable: filters wait until it is back")
+            }
+            Error::TooManyFilters { max } => Self::limit("another filter would be", "filters", max),
+            Error::ArrivalsMissed { missed, max } => Self::limit(
+                &format!("{missed} pending transactions were missed: the pool remembers no"),
+                "arrivals",
+                max,
+            ),
+            Error::LogsGone { from } => Self::logs_gone(from),
+            Error::CallReverted(output) => Self::reverted(REVERTED, revert::message(&output), &output),
+            Error::CallHalted(reason) => Self::new(SERVER, revert::halt_message(&reason)),
+            Error::Call(error) => error.into(),
+            Error::Estimate(error) => error.into(),
+            Error::CallGas { max } => Self::limit("execution needs", "gas", max),
+            Error::Override(error) => error.into(),
+            Error::Simulate(error) => error.into(),
+            Error::SimulationLimit(limit) => Self::new(SIMULATION_LIMIT, limit.to_string()),
+            Error::Trace(error) => Self::new(SERVER, error.to_string()),
+            Error::TraceLimit(limit) => limit.into(),
+            Error::Submit(SubmitError::Refused(error)) => error.into(),
+            Error::Submit(error @ SubmitError::Unknown { hash }) => {
+                let mut data = Vec::with_capacity(68);
+                write_data(&mut data, hash.as_slice());
+                Self { data: Some(data), ..Self::new(UNAVAILABLE, error.to_string()) }
+            }
+            Error::Submit(SubmitError::Busy { max }) => Self::limit("there are", "submissions", max),
+            Error::Submit(error @ (SubmitError::Starting | SubmitError::Stopped(_) | SubmitError::Away)) => {
+                Self::new(UNAVAILABLE, error.to_string())
+            }
+            Error::Sync(error) => error.into(),
+            Error::Unsigned(error) => Self::new(NOT_FOUND, error.to_string()),
+            Error::Control(error) => error.into(),
+            Error::Development(error @ DevelopmentError::UnknownAccount(_)) => {
+                Self::new(SERVER, error.to_string())
+            }
+            Error::Development(error) => Self::new(INVALID_PARAMS, error.to_string()),
+            Error::State(error)
+            | Error::Resolve(ResolveError::Read(error))
+            | Error::Feed(FeedError::Read(error)) => error.into(),
+            Error::Panicked => Self::new(INTERNAL, "internal error"),
+        }
+    }
+}
+
+impl From<ExecutionError> for RpcError {
+    fn from(error: ExecutionError) -> Self {
+        match error {
+            ExecutionError::Rejected(Rejected::InsufficientFunds { have, needed }) => {
+                Self::insufficient_funds(have, needed)
+            }
+            ExecutionError::Rejected(rejected) => Self::new(SERVER, rejected.to_string()),
+            ExecutionError::State(error) => error.into(),
+            ExecutionError::TimeLimit(limit) => {
+                Self::limit("execution takes", "milliseconds", milliseconds(limit))
+            }
+            ExecutionError::TraceLimit(limit) => limit.into(),
+            ExecutionError::SystemContract { .. }
+            | ExecutionError::DepositLog
+            | ExecutionError::Environment(_) => Self::new(INTERNAL, error.to_string()),
+        }
+    }
+}
+
+impl From<EstimateError> for RpcError {
+    fn from(error: EstimateError) -> Self {
+        match error {
+            // Exactly this message and always data: clients recognise -32000 only so.
+            EstimateError::Revert { output } => {
+                Self::reverted(SERVER, "execution reverted".to_owned(), &output)
+            }
+            EstimateError::Halt { reason, .. } => Self::new(SERVER, revert::halt_message(&reason)),
+            EstimateError::GasExceedsAllowance { .. } => Self::new(SERVER, error.to_string()),
+            EstimateError::GasCap { cap } => Self::limit("execution needs", "gas", cap),
+            EstimateError::InsufficientFunds { have, needed } => Self::insufficient_funds(have, needed),
+            EstimateError::Execution(error) => error.into(),
+        }
+    }
+}
+
+impl From<SimulateError> for RpcError {
+    /// The execution API's codes of `eth_simulateV1`.
+    fn from(error: SimulateError) -> Self {
+        let message = error.to_string();
+        let code = match error {
+            SimulateError::Number { .. } => -38020,
+            SimulateError::Time { .. } => -38021,
+            SimulateError::TooManyBlocks { .. } | SimulateError::GasLimit { .. } => SIMULATION_LIMIT,
+            SimulateError::BlockGas { .. } => -38015,
+            SimulateError::Invalid { error, .. } => invalid_transaction(&error),
+            SimulateError::Execution(ExecutionError::TimeLimit(_)) => -32016,
+            SimulateError::Execution(ExecutionError::SystemContract { .. } | ExecutionError::DepositLog) => {
+                SERVER
+            }
+            SimulateError::Execution(error) => return error.into(),
+            SimulateError::Override(error) => return error.into(),
+        };
+        Self::new(code, message)
+    }
+}
+
+/// The execution API's code of a transaction that cannot be in a simulated block.
+fn invalid_transaction(rejected: &Rejected) -> i64 {
+    match rejected {
+        Rejected::NonceTooLow { .. } => -38010,
+        Rejected::NonceTooHigh { .. } => -38011,
+        Rejected::FeeTooLow { .. } => -38012,
+        Rejected::IntrinsicGas { .. } => -38013,
+        Rejected::InsufficientFunds { .. } => -38014,
+        Rejected::BlockGasExceeded { .. } => -38015,
+        Rejected::SenderHasCode => -38024,
+        Rejected::InitCodeTooLarge => -38025,
+        // As recorded.
+        Rejected::NonceOverflow => INTERNAL,
+        Rejected::TipAboveFee => INVALID_PARAMS,
+        Rejected::BlobGasExceeded { .. }
+        | Rejected::GasCapExceeded { .. }
+        | Rejected::BlobFeeTooLow { .. }
+        | Rejected::ChainId
+        | Rejected::SignatureForm
+        | Rejected::UnsupportedType(_)
+        | Rejected::DepositLog
+        | Rejected::Other(_) => SERVER,
+    }
+}
+
+impl From<OverrideError> for RpcError {
+    fn from(error: OverrideError) -> Self {
+        match error {
+            OverrideError::NotPrecompile(_) | OverrideError::TargetOverridden(_) => {
+                Self::new(SERVER, error.to_string())
+            }
+            OverrideError::MovedToItself(_) => Self::new(MOVED_TO_ITSELF, error.to_string()),
+            OverrideError::State(error) => error.into(),
+        }
+    }
+}
+
+impl From<TraceLimit> for RpcError {
+    fn from(limit: TraceLimit) -> Self {
+        Self::limit("trace has", "bytes", limit.max as u64)
+    }
+}
+
+impl From<PoolError> for RpcError {
+    fn from(error: PoolError) -> Self {
+        if let PoolError::State(error) = error {
+            return error.into();
+        }
+        Self { data: numbers(&error.data()), ..Self::new(SERVER, error.message()) }
+    }
+}
+
+impl From<SyncError> for RpcError {
+    fn from(error: SyncError) -> Self {
+        let mut data = Vec::new();
+        let code = match &error {
+            SyncError::Timeout { hash, .. } => {
+                write_data(&mut data, hash.as_slice());
+                SYNC_TIMEOUT
+            }
+            SyncError::NotExecutable { hash, .. } => {
+                write_data(&mut data, hash.as_slice());
+                SYNC_NOT_EXECUTABLE
+            }
+            SyncError::NonceGap { expected, .. } => {
+                write_quantity(&mut data, *expected);
+                SYNC_NONCE_GAP
+            }
+        };
+        Self { data: Some(data), ..Self::new(code, error.to_string()) }
+    }
+}
+
+impl From<ControlError> for RpcError {
+    fn from(error: ControlError) -> Self {
+        use ControlError as C;
+        let code = match &error {
+            C::TooMany { what, max } => return Self::limit("the request asks for", what, *max),
+            C::Starting | C::Stopped(_) | C::Failed(_) => UNAVAILABLE,
+            C::NoSuchBlock(_) => NOT_FOUND,
+            C::Timestamp { .. } | C::Clock(_) => INVALID_PARAMS,
+            C::Follower
+            | C::NotProducing
+            | C::NotDevelopment
+            | C::Finalized { .. }
+            | C::Finality { .. }
+            | C::Refused(_) => SERVER,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<StateError> for RpcError {
+    fn from(error: StateError) -> Self {
+        let code = match error {
+            StateError::ViewGone | StateError::Pruned { .. } => NOT_FOUND,
+            StateError::MissingCode(_)
+            | StateError::Store(_)
+            | StateError::NodeMissing { .. }
+            | StateError::NodeHash { .. }
+            | StateError::NodeMalformed { .. } => INTERNAL,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<LogLimit> for RpcError {
+    fn from(limit: LogLimit) -> Self {
+        let (name, max, unit) = match limit.kind {
+            LogLimitKind::Logs { max } => ("logs", max, "logs"),
+            LogLimitKind::Milliseconds { max } => ("milliseconds", max, "ms"),
+        };
+        let message =
+            format!("query exceeds the limit of {max} {unit}; data names a range that can be asked for");
+        let mut data = Vec::new();
+        limit_object(&mut data, name, max)
+            .quantity("fromBlock", limit.from)
+            .quantity("toBlock", limit.to)
+            .close();
+        Self { data: Some(data), ..Self::new(LIMIT, message) }
+    }
+}
+
+impl RpcError {
+    fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// A node that stops does not answer any more.
+    pub fn stopping() -> Self {
+        Self::new(UNAVAILABLE, "the node is stopping")
+    }
+
+    /// More than `max` calls would wait for a thread.
+    pub fn queue_full(max: usize) -> Self {
+        let mut data = Vec::new();
+        limit_object(&mut data, "queue", max as u64).close();
+        Self { data: Some(data), ..Self::new(LIMIT, "too many calls are waiting") }
+    }
+
+    /// `what` is more than the limit of this name, a whole number of what the name says.
+    fn limit(what: &str, name: &str, max: u64) -> Self {
+        let mut data = Vec::new();
+        limit_object(&mut data, name, max).close();
+        let message = format!("{what} more than the limit of {max} {name}");
+        Self { data: Some(data), ..Self::new(LIMIT, message) }
+    }
+
+    fn logs_gone(from: u64) -> Self {
+        let message = "the block of the cursor is no longer on the chain and its logs are no longer kept; drop what you \
+                       hold from fromBlock on and ask again from there without a cursor";
+        let mut data = Vec::new();
+        Object::open(&mut data).quantity("fromBlock", from).close();
+        Self { data: Some(data), ..Self::new(NOT_FOUND, message) }
+    }
+
+    fn cursor_gone(oldest: &Place) -> Self {
+        let message =
+            "the step of the cursor is not known, or no longer: data names the oldest one that is kept";
+        let mut data = Vec::new();
+        let mut object = Object::open(&mut data);
+        write_place(object.name("oldest"), oldest);
+        object.close();
+        Self { data: Some(data), ..Self::new(NOT_FOUND, message) }
+    }
+
+    fn reverted(code: i64, message: String, output: &Bytes) -> Self {
+        let mut data = Vec::with_capacity(2 * output.len() + 4);
+        write_data(&mut data, output);
+        Self { code, message, data: Some(data) }
+    }
+
+    /// Of a call or an estimate, not of a submission. Figures in wei; in the message, because web3.py takes any object in
+    /// the data of these methods for a revert.
+    fn insufficient_funds(have: U256, want: U256) -> Self {
+        Self::new(SERVER, format!("{INSUFFICIENT_FUNDS}: have {have} want {want}"))
+    }
+}
+
+/// Data that names a limit, left open.
+fn limit_object<'a>(data: &'a mut Vec<u8>, name: &str, max: u64) -> Object<'a> {
+    let mut object = Object::open(data);
+    object.json("limit", &format!("\"{name}\"")).json("max", &max.to_string());
+    object
+}
+
+/// A limit of time as errors name it.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// An object of quantities; `None` when there are none.
+fn numbers(fields: &[(&'static str, U256)]) -> Option<Vec<u8>> {
+    if fields.is_empty() {
+        return None;
+    }
+    let mut data = Vec::new();
+    let mut object = Object::open(&mut data);
+    for (name, value) in fields {
+        object.quantity(name, *value);
+    }
+    object.close();
+    Some(data)
+}
