@@ -1,11 +1,12 @@
 //! The specification's table of submission errors, and the way of a transaction.
 
-use alloy_primitives::{Address, Bytes, TxKind, U256};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use foreseal_node::SubmitError;
 use foreseal_testkit::{Fees, Wallet};
 use serde_json::{Value, json};
 
 use super::{Bench, data, raw_params};
-use crate::RpcError;
+use crate::{Error, RpcError};
 
 const TO: Address = Address::repeat_byte(0xaa);
 
@@ -122,4 +123,13 @@ fn a_contract_creation_names_its_contract() {
     let receipt = bench.ask("eth_getTransactionReceipt", &format!("[\"{hash}\"]"));
     assert_eq!(receipt["contractAddress"], json!(bench.wallets[0].address.create(0)));
     assert_eq!(receipt["to"], Value::Null);
+}
+
+/// On a follower whose connection broke before there was an answer.
+#[test]
+fn the_error_of_a_lost_answer_names_the_transaction() {
+    let hash = B256::repeat_byte(5);
+    let error = RpcError::from(Error::Submit(SubmitError::Unknown { hash }));
+    assert_eq!((error.code, data(&error)), (-32002, json!(hash)));
+    assert!(error.message.ends_with("it is not known whether the transaction was taken in"));
 }
