@@ -2,16 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
-use foreseal_node::{Clock, Copied, CopiedPart, Source, StoreSettings, SystemClock, back_up, restore};
+use foreseal_node::{
+    BackupError, Clock, Copied, CopiedPart, Manifest, Source, StoreSettings, SystemClock, back_up, restore,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::CoreError;
-
-/// Time between two looks at Python: for its progress and its signals.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+use crate::progress::watched;
 
 fn name(part: CopiedPart) -> &'static str {
     match part {
@@ -20,31 +18,21 @@ fn name(part: CopiedPart) -> &'static str {
     }
 }
 
-/// Does `work`, which tells `progress` about ten times a second as progress(part, bytes so far, bytes at most). What that
-/// raises, and Ctrl-C, ends it.
+/// Does `work`, which tells `progress` about ten times a second as progress(part, bytes so far, bytes at most).
 fn run<'py>(
     py: Python<'py>,
     progress: Bound<'py, PyAny>,
-    work: impl FnOnce(&mut dyn FnMut(Copied) -> ControlFlow<()>) -> Result<Vec<u8>, CoreError> + Send,
+    work: impl FnOnce(&mut dyn FnMut(Copied) -> ControlFlow<()>) -> Result<Manifest, BackupError> + Send,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let progress = progress.unbind();
-    let mut ended: PyResult<()> = Ok(());
-    let result = py.detach(|| {
-        let mut looked: Option<(CopiedPart, Instant)> = None;
-        work(&mut |Copied { part, done, of }| {
-            if looked.is_some_and(|(before, at)| before == part && at.elapsed() < LOOK_EVERY && done < of) {
-                return ControlFlow::Continue(());
-            }
-            looked = Some((part, Instant::now()));
-            ended = Python::attach(|py| {
-                progress.call1(py, (name(part), done, of))?;
-                py.check_signals()
-            });
-            if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
-    });
-    ended?;
-    Ok(PyBytes::new(py, &result?))
+    let json = watched(py, progress, |progress| {
+        let mut before = None;
+        let manifest = work(&mut |Copied { part, done, of }| {
+            let begins = before.replace(part) != Some(part);
+            progress.tell(begins || done >= of, (name(part), done, of))
+        })?;
+        Ok(serde_json::to_vec(&manifest)?)
+    })?;
+    Ok(PyBytes::new(py, &json))
 }
 
 /// Copies the data directory `dir`, on which a node may run, to the folder `target`, which is new or empty. JSON: the manifest of
@@ -67,7 +55,7 @@ pub fn run_backup<'py>(
     run(py, progress, move |watch| {
         let source = Source { datadir: &dir, store: None, map_size, with_key };
         let now = SystemClock::default().now().unix;
-        Ok(serde_json::to_vec(&back_up(&source, &target, now, watch)?)?)
+        back_up(&source, &target, now, watch)
     })
 }
 
@@ -85,5 +73,5 @@ pub fn run_restore<'py>(
     map_size: Option<usize>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let map_size = map_size.unwrap_or(StoreSettings::default().map_size);
-    run(py, progress, move |watch| Ok(serde_json::to_vec(&restore(&backup, &dir, map_size, watch)?)?))
+    run(py, progress, move |watch| restore(&backup, &dir, map_size, watch))
 }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use foreseal_journal::RealDisk;
 use foreseal_node::{NodeError, Progress, Report, Settings, Summary, export_chain, import_chain};
@@ -11,10 +10,8 @@ use pyo3::prelude::*;
 use crate::errors::CoreError;
 use crate::input::Input;
 use crate::log;
+use crate::progress::watched;
 use crate::settings::PySettings;
-
-/// Time between two looks at Python: for its progress and its signals.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Blocks executed or written, blocks that the chain already had, number and 0x hash of its newest sealed block.
 type PySummary = (u64, u64, u64, String);
@@ -32,9 +29,7 @@ pub fn run_import(
     path: PathBuf,
     progress: Bound<'_, PyAny>,
 ) -> PyResult<PySummary> {
-    run(py, &settings, progress.unbind(), |settings, report| {
-        import_chain(settings, Arc::new(RealDisk), &path, report)
-    })
+    run(py, &settings, progress, |settings, report| import_chain(settings, Arc::new(RealDisk), &path, report))
 }
 
 /// Writes the sealed blocks after genesis to the file `path`, as RLP, one after the other. `progress` and result
@@ -48,36 +43,20 @@ pub fn run_export(
     path: PathBuf,
     progress: Bound<'_, PyAny>,
 ) -> PyResult<PySummary> {
-    run(py, &settings, progress.unbind(), |settings, report| {
-        export_chain(settings, Arc::new(RealDisk), &path, report)
-    })
+    run(py, &settings, progress, |settings, report| export_chain(settings, Arc::new(RealDisk), &path, report))
 }
 
 fn run(
     py: Python<'_>,
     settings: &[u8],
-    progress: Py<PyAny>,
+    progress: Bound<'_, PyAny>,
     work: impl FnOnce(&Settings, Report<'_>) -> Result<Summary, NodeError> + Send,
 ) -> PyResult<PySummary> {
-    let mut ended: PyResult<()> = Ok(());
-    let result = py.detach(|| {
+    let summary = watched(py, progress, |progress| {
         let settings = PySettings::parse(settings)?;
         log::install(&settings.log)?;
-        let mut looked = Instant::now();
-        let mut report = |now: Progress| {
-            if looked.elapsed() < LOOK_EVERY {
-                return true;
-            }
-            looked = Instant::now();
-            ended = Python::attach(|py| {
-                progress.call1(py, (now.block, now.done, now.bytes))?;
-                py.check_signals()
-            });
-            ended.is_ok()
-        };
+        let mut report = |now: Progress| progress.tell(false, (now.block, now.done, now.bytes)).is_continue();
         work(&settings.node()?, &mut report).map_err(CoreError::from)
-    });
-    ended?;
-    let summary = result?;
+    })?;
     Ok((summary.blocks, summary.known, summary.head, summary.hash.to_string()))
 }

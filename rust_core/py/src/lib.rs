@@ -15,6 +15,7 @@ mod log;
 mod methods;
 mod node;
 mod preconfirmation;
+mod progress;
 mod settings;
 mod stepped;
 mod store;

@@ -1,19 +1,17 @@
 //! Looking at the store of a data directory.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use foreseal_node::{Clock, StoreSettings, SystemClock, open_store_to_read, store_schema, upgrade_store};
-use foreseal_store::{Fault, Head, Origin, Part, SCHEMA, Stats, Store, TableStats, Verified, Verifying};
+use foreseal_store::{
+    Fault, Head, Origin, Part, SCHEMA, Stats, Store, TableStats, Upgrading, Verified, Verifying,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 
 use crate::errors::CoreError;
-
-/// Time between two looks at Python: for its progress and its signals.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+use crate::progress::watched;
 
 fn settings(map_size: Option<usize>) -> StoreSettings {
     let default = StoreSettings::default();
@@ -179,27 +177,16 @@ pub fn db_verify<'py>(
     progress: Bound<'py, PyAny>,
     map_size: Option<usize>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let progress = progress.unbind();
-    let mut ended: PyResult<()> = Ok(());
-    let result = py.detach(|| -> Result<_, CoreError> {
+    let json = watched(py, progress, |progress| {
         let store = open(&dir, map_size)?;
-        let mut looked: Option<(Part, Instant)> = None;
+        let mut before = None;
         let verified = store.verify(&mut |Verifying { part, done, of }| {
-            if looked.is_some_and(|(before, at)| before == part && at.elapsed() < LOOK_EVERY) {
-                return ControlFlow::Continue(());
-            }
-            looked = Some((part, Instant::now()));
-            ended = Python::attach(|py| {
-                progress.call1(py, (name(part), done, of))?;
-                py.check_signals()
-            });
-            if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            progress.tell(before.replace(part) != Some(part), (name(part), done, of))
         });
         let verified = PyVerified::from(verified.map_err(foreseal_node::NodeError::from)?);
         Ok(serde_json::to_vec(&verified)?)
-    });
-    ended?;
-    Ok(PyBytes::new(py, &result?))
+    })?;
+    Ok(PyBytes::new(py, &json))
 }
 
 /// Schema of the store of the data directory `dir`, and the one that this program works with. A node may run on `dir`.
@@ -225,18 +212,8 @@ pub fn db_upgrade(
     progress: Bound<'_, PyAny>,
     map_size: Option<usize>,
 ) -> PyResult<u32> {
-    let progress = progress.unbind();
-    let mut ended: PyResult<()> = Ok(());
-    let result = py.detach(|| {
-        let upgraded = upgrade_store(&dir, &settings(map_size), &mut |upgrading| {
-            ended = Python::attach(|py| {
-                progress.call1(py, (upgrading.to, upgrading.done, upgrading.of))?;
-                py.check_signals()
-            });
-            if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        upgraded.map_err(CoreError::from)
-    });
-    ended?;
-    Ok(result?)
+    watched(py, progress, |progress| {
+        let mut tell = |now: Upgrading| progress.tell(true, (now.to, now.done, now.of));
+        Ok(upgrade_store(&dir, &settings(map_size), &mut tell)?)
+    })
 }

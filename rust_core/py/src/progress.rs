@@ -1,0 +1,49 @@
+//! Long work that tells Python how far it is.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use pyo3::call::PyCallArgs;
+use pyo3::prelude::*;
+
+use crate::errors::CoreError;
+
+/// Time between two looks at Python: for its progress and its signals.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A callable of Python that hears how far the work is. What it raises, and Ctrl-C, ends the work.
+pub struct Progress {
+    callable: Py<PyAny>,
+    looked: Instant,
+    ended: PyResult<()>,
+}
+
+impl Progress {
+    /// Calls it about ten times a second, and whenever it is to know `at_once`.
+    pub fn tell<A>(&mut self, at_once: bool, arguments: A) -> ControlFlow<()>
+    where
+        A: for<'py> PyCallArgs<'py>,
+    {
+        if !at_once && self.looked.elapsed() < LOOK_EVERY {
+            return ControlFlow::Continue(());
+        }
+        self.looked = Instant::now();
+        self.ended = Python::attach(|py| {
+            self.callable.call1(py, arguments)?;
+            py.check_signals()
+        });
+        if self.ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+}
+
+/// Does `work` without the GIL.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Bound<'_, PyAny>,
+    work: impl FnOnce(&mut Progress) -> Result<T, CoreError> + Send,
+) -> PyResult<T> {
+    let mut progress = Progress { callable: progress.unbind(), looked: Instant::now(), ended: Ok(()) };
+    let result = py.detach(|| work(&mut progress));
+    progress.ended?;
+    Ok(result?)
+}
