@@ -106,6 +106,8 @@ def test_the_installed_node_answers_about_its_pending_block(node: LiveNode) -> N
     assert int(block["stateRoot"], 16)
 
 
+# Two environments are made in it, and thirty commands run.
+@pytest.mark.timeout(1800)
 def test_a_new_user_gets_through_readme_and_guide(wheel: Path, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not on the PATH")
