@@ -306,6 +306,23 @@ def test_the_stop_answers_what_is_under_way_and_says_1001() -> None:
     served(use)
 
 
+def test_all_stages_of_a_stop_share_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(app: App, _: FakeNode) -> None:
+        now = 1000.0
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now, raising=False)
+        assert app.time_left() == 10
+        now += 7
+        assert app.time_left() == pytest.approx(3)
+        now += 7
+        assert 0 < app.time_left() < 1
+        # A worker that is replaced answers on until it is told to stop.
+        await app.leave()
+        assert app.time_left() == 10
+        monkeypatch.undo()
+
+    served(use)
+
+
 def test_the_stop_does_not_wait_for_a_client_that_does_not_read() -> None:
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket, connect(app) as reading:

@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 _REPORT = 1.0
 # Seconds between two looks at a node that starts.
 _LOOK = 0.05
+_LEAST_TIME = 0.1
 # Seconds between two looks at one that runs.
 _LOOK_AGAIN = 1.0
 
@@ -100,9 +101,10 @@ class App:
         self._clock = clock
         self._node: Any = None
         self._open = Limits().open
-        self.drain_time = DRAIN_TIME / 1000
-        """Seconds that calls under way get to finish when the server stops; as the settings say, from `startup` on."""
-        self._drain_delay = 0.0
+        # Seconds, as the settings say from `startup` on.
+        self._drain_time, self._drain_delay = DRAIN_TIME / 1000, 0.0
+        # The moment on the loop's clock until when calls under way may finish; None while nothing stops.
+        self._drained_by: float | None = None
         self._hurried = asyncio.Event()
         self._dispatcher: Dispatcher | None = None
         self._endpoint: Endpoint | None = None
@@ -146,7 +148,7 @@ class App:
         self._connections = connections = Connections(
             dispatcher.calls.completions.hub, settings.limits, loop, self.ahead
         )
-        self.drain_time, self._drain_delay = settings.drain_time / 1000, settings.drain_delay / 1000
+        self._drain_time, self._drain_delay = settings.drain_time / 1000, settings.drain_delay / 1000
         handler = Handler(node, callers, settings, connections)
         self._endpoint = Endpoint(handler, bodies, connections)
         if "follow" in self._role:
@@ -250,6 +252,16 @@ class App:
             self._endpoint.stop()
         await self.patiently(asyncio.sleep(self._drain_delay))
 
+    def time_left(self) -> float:
+        """Seconds that calls under way still get to finish, never less than it takes to see that there are none.
+
+        One time for all stages of a stop; it begins when this is asked for first.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._drained_by is None:
+            self._drained_by = now + self._drain_time
+        return max(self._drained_by - now, _LEAST_TIME)
+
     def hurry(self) -> None:
         """Wait no longer for calls under way, nor for clients: the node stops as soon as it can in good order."""
         self._hurried.set()
@@ -273,13 +285,15 @@ class App:
         """
         connections, self._connections = self._connections, None
         if connections is not None:
-            await connections.stop(self.drain_time)
+            await connections.stop(self.time_left())
 
     async def leave(self) -> None:
         """As `disconnect`, and from now on each response ends its connection: clients come back on others."""
         if self._endpoint is not None:
             self._endpoint.leave()
         await self.disconnect()
+        # What is answered from now on has the whole time when it is told to stop.
+        self._drained_by = None
 
     async def shutdown(self) -> None:
         """Let calls under way finish, then stop the node: it saves its pool and closes its journal.
@@ -294,7 +308,7 @@ class App:
         self._bodies.stop()
         completions = self._dispatcher.calls.completions
         try:
-            await self.patiently(asyncio.wait_for(completions.drained(), self.drain_time))
+            await self.patiently(asyncio.wait_for(completions.drained(), self.time_left()))
         except TimeoutError:
             log.warning("calls were still running when the server stopped", extra={"calls": len(completions)})
         admin, self._admin, self.admin_url = self._admin, None, None

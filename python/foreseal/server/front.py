@@ -98,7 +98,7 @@ async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_r
 async def _end(app: App, listener: Listener) -> None:
     # granian would cut the WebSockets.
     await app.patiently(app.disconnect())
-    await app.patiently(listener.stop(app.drain_time))
+    await app.patiently(listener.stop(app.time_left()))
 
 
 async def _hold(app: App, on_open: Told, on_ready: Told) -> None:

@@ -58,10 +58,9 @@ def supervise(
 def worker_stop_time(settings: Settings) -> float:
     """Seconds after which a worker that was told to stop is killed.
 
-    WebSockets, connections and calls get `drain_time` each, one after the other. The sequencer is given the time that
-    it takes: what it does then is to keep what it has.
+    The sequencer is given the time that it takes: what it does then is to keep what it has.
     """
-    return _WORKER_STOP_TIME + (settings.drain_delay + 3 * settings.drain_time) / 1000
+    return _WORKER_STOP_TIME + (settings.drain_delay + settings.drain_time) / 1000
 
 
 class Supervisor:
