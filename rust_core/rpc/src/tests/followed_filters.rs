@@ -1,34 +1,18 @@
 //! Filters through followers: made at one, asked at any, also at once.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
 
-use alloy_primitives::B256;
-use foreseal_journal::RealDisk;
-use foreseal_node::{Development, Node, Phase, Role, Settings, Surroundings};
+use foreseal_node::{Development, Phase, Role, Settings};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use super::{Bench, settings};
-use crate::{Api, Limits, RpcError};
-
-/// Longest time that anything takes that a test waits for.
-const LONG: Duration = Duration::from_mins(1);
-
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !holds() {
-        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
+use super::{
+    Bench,
+    processes::{ask, changes, follower, read_at_once, try_ask, wait_for},
+    settings,
+};
+use crate::{Api, Limits};
 
 /// A sequencer and some who follow it.
 fn followed(count: usize) -> (Bench, Vec<Api>) {
@@ -39,36 +23,12 @@ fn followed(count: usize) -> (Bench, Vec<Api>) {
     let development = Some(Development { snapshots: 10, mined: 5 });
     let sequencer = Settings { role, development, ..settings.clone() };
     let bench = Bench::open(datadir, sequencer, wallets, Limits::default());
-    let follow = |index: usize| {
-        let role = Role::Follower { feed: feed.clone(), name: format!("worker-{index}") };
-        let surroundings = Surroundings {
-            clock: bench.clock.clone(),
-            randomness: Box::new(|| B256::ZERO),
-            secret: Box::new(|| B256::ZERO),
-            disk: Arc::new(RealDisk),
-        };
-        let node = Node::open(Settings { role, ..settings.clone() }, surroundings).unwrap();
-        node.start();
-        Api::new(Arc::new(node), Limits::default(), B256::ZERO)
-    };
+    let follow = |index: usize| follower(&bench, &settings, &feed, &format!("worker-{index}"));
     let followers: Vec<_> = (0..count).map(follow).collect();
     for api in &followers {
         wait_for("it follows", || api.node().status().phase == Phase::Following);
     }
     (bench, followers)
-}
-
-fn try_ask(api: &Api, method: &str, params: &Value) -> Result<Value, RpcError> {
-    let answer = api.call(api.node().view().as_ref(), method, params.to_string().as_bytes())?;
-    Ok(serde_json::from_slice(&answer).unwrap())
-}
-
-fn ask(api: &Api, method: &str, params: &Value) -> Value {
-    try_ask(api, method, params).unwrap()
-}
-
-fn changes(api: &Api, id: &Value) -> Vec<Value> {
-    ask(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
 }
 
 fn key(log: &Value) -> String {
@@ -130,27 +90,8 @@ fn a_client_that_asks_now_here_and_now_there_misses_nothing_and_gets_nothing_twi
 #[test]
 fn many_who_ask_followers_at_once_get_everything_once() {
     let (mut bench, followers) = followed(2);
-    let logs = ask(&followers[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
-    let arrivals = ask(&followers[1], "eth_newPendingTransactionFilter", &json!([]));
-    let before = bench.api.node().pool().next_arrival();
-    let over = AtomicBool::new(false);
-    let read = |api: &Api| {
-        let mut found = (Vec::new(), Vec::new());
-        loop {
-            let last = over.load(Ordering::Acquire);
-            found.0.extend(changes(api, &logs));
-            found.1.extend(changes(api, &arrivals));
-            if last {
-                return found;
-            }
-        }
-    };
     let mut workload = Workload::new(bench.wallets.clone(), Kinds::WithoutBlobs, 3);
-    let found: Vec<_> = std::thread::scope(|scope| {
-        let readers = [0, 0, 1, 1].map(|which: usize| {
-            let (api, read) = (&followers[which], &read);
-            scope.spawn(move || read(api))
-        });
+    read_at_once(&mut bench, [&followers[0], &followers[1]], |bench| {
         for _ in 0..6 {
             for _ in 0..20 {
                 bench.submit(&workload.next_transaction());
@@ -160,21 +101,7 @@ fn many_who_ask_followers_at_once_get_everything_once() {
         let place = bench.view().place();
         let there = || followers.iter().all(|api| api.node().view().unwrap().place() == place);
         wait_for("they have all of it", there);
-        over.store(true, Ordering::Release);
-        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
     });
-    let mut times = BTreeMap::<String, u32>::new();
-    for log in found.iter().flat_map(|(logs, _)| logs) {
-        *times.entry(key(log)).or_default() += 1;
-    }
-    let all = ask(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
-    assert_eq!(times, all.as_array().unwrap().iter().map(|log| (key(log), 1)).collect());
-    let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
-    arrived.sort_unstable();
-    let entered = bench.api.node().pool().arrivals(before, usize::MAX).found;
-    let mut entered: Vec<_> = entered.iter().map(|hash| json!(hash).to_string()).collect();
-    entered.sort_unstable();
-    assert_eq!(arrived, entered);
 }
 
 #[test]

@@ -9,18 +9,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use alloy_primitives::{Address, B256, U256};
-use foreseal_journal::RealDisk;
-use foreseal_node::{Development, Node, Phase, Role, Settings, Surroundings, View};
+use alloy_primitives::{Address, U256};
+use foreseal_node::{Development, Node, Phase, Role, Settings, View};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
 use foreseal_types::{Change, Override};
 use serde_json::{Value, json};
 
-use super::{Bench, data, pending::questions, raw_params, settings};
+use super::{
+    Bench, data,
+    pending::questions,
+    processes::{LONG, follower, wait_for},
+    raw_params, settings,
+};
 use crate::{Access, Api, Limits, Reply, RpcError, method};
-
-/// Longest time that anything takes that a test waits for.
-const LONG: Duration = Duration::from_mins(1);
 
 /// A sequencer whose clock the test owns, and a follower of it.
 struct Pair {
@@ -37,16 +38,8 @@ impl Pair {
         let role = Role::Sequencer { feed: Some(feed.clone()) };
         let sequencer = Settings { role, development, ..settings.clone() };
         let bench = Bench::open(datadir, sequencer, wallets, Limits::default());
-        let role = Role::Follower { feed, name: "one".to_owned() };
-        let surroundings = Surroundings {
-            clock: bench.clock.clone(),
-            randomness: Box::new(|| B256::ZERO),
-            secret: Box::new(|| B256::ZERO),
-            disk: Arc::new(RealDisk),
-        };
-        let node = Node::open(Settings { role, ..settings }, surroundings).unwrap();
-        node.start();
-        Self { bench, follower: Api::new(Arc::new(node), Limits::default(), B256::ZERO) }
+        let follower = follower(&bench, &settings, &feed, "one");
+        Self { bench, follower }
     }
 
     /// The follower's view, once it is as far as the sequencer's, and so is its pool.
@@ -83,14 +76,6 @@ impl Pair {
             answer
         };
         questions.iter().map(answer).collect()
-    }
-}
-
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !holds() {
-        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

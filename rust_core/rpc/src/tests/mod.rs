@@ -18,6 +18,7 @@ mod logs;
 mod overrides;
 mod pending;
 mod preconfirmation;
+mod processes;
 mod proofs;
 mod samples;
 mod send_sync;

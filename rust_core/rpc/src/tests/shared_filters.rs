@@ -1,11 +1,8 @@
 //! Filters that several processes have together.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use alloy_primitives::B256;
@@ -13,8 +10,12 @@ use foreseal_testkit::{Fees, Kinds, Workload};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Bench, log_pages::developing};
-use crate::{Api, FilterKeeper, Limits, RpcError};
+use super::{
+    Bench,
+    log_pages::developing,
+    processes::{ask, changes, read_at_once, try_ask},
+};
+use crate::{Api, FilterKeeper, Limits};
 
 /// What happens once, before the next question that moves a filter on.
 type Before = Box<dyn FnOnce() + Send>;
@@ -50,20 +51,6 @@ fn worker(bench: &Bench) -> (Arc<Api>, Arc<Keeper>) {
     });
     let api = Api::new(bench.api.node().clone(), limits, B256::ZERO).with_filters_at(keeper.clone());
     (Arc::new(api), keeper)
-}
-
-fn try_ask(api: &Api, method: &str, params: &Value) -> Result<Value, RpcError> {
-    let view = api.node().view();
-    let answer = api.call(view.as_ref(), method, params.to_string().as_bytes())?;
-    Ok(serde_json::from_slice(&answer).unwrap())
-}
-
-fn ask(api: &Api, method: &str, params: &Value) -> Value {
-    try_ask(api, method, params).unwrap()
-}
-
-fn changes(api: &Api, id: &Value) -> Vec<Value> {
-    ask(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
 }
 
 fn filled() -> (Bench, Workload) {
@@ -132,51 +119,34 @@ fn what_another_process_gave_meanwhile_is_not_given_again() {
     assert!(keeper.before_move.lock().is_none());
 }
 
+/// The page is of the chain that was; the next one takes back what went.
+#[test]
+fn a_reorganisation_while_a_page_is_made_is_told_by_the_next_one() {
+    let (mut bench, mut workload) = filled();
+    let (one, keeper) = worker(&bench);
+    let id = ask(&one, "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
+    fill(&mut bench, &mut workload);
+    let node = bench.api.node().clone();
+    let reorganise = move || node.control(|writer| writer.reorg(&[Vec::new()])).unwrap();
+    *keeper.before_move.lock() = Some(Box::new(reorganise));
+    let (given, taken_back) = (changes(&one, &id), changes(&one, &id));
+    assert!(keeper.before_move.lock().is_none());
+    assert!(!taken_back.is_empty() && taken_back.iter().all(|log| log["removed"] == json!(true)));
+    let name = |log: &Value| json!([log["blockHash"], log["logIndex"]]);
+    let gone: Vec<_> = taken_back.iter().map(name).collect();
+    let left: Vec<_> = given.into_iter().filter(|log| !gone.contains(&name(log))).collect();
+    assert_eq!(json!(left), ask(&one, "eth_getLogs", &json!([{"fromBlock":"0x0"}])));
+}
+
 #[test]
 fn many_who_ask_at_once_get_every_log_once() {
     let (mut bench, mut workload) = filled();
     let workers = [worker(&bench).0, worker(&bench).0];
-    let id = ask(&workers[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
-    let arrivals = ask(&workers[1], "eth_newPendingTransactionFilter", &json!([]));
-    let over = AtomicBool::new(false);
-    let read = |api: &Api| {
-        let mut found = (Vec::new(), Vec::new());
-        loop {
-            let last = over.load(Ordering::Acquire);
-            found.0.extend(changes(api, &id));
-            found.1.extend(changes(api, &arrivals));
-            if last {
-                return found;
-            }
-        }
-    };
-    let before = bench.api.node().pool().next_arrival();
-    let found: Vec<_> = std::thread::scope(|scope| {
-        let readers = [0, 0, 1, 1].map(|which: usize| {
-            let (api, read) = (&workers[which], &read);
-            scope.spawn(move || read(api))
-        });
+    read_at_once(&mut bench, [&workers[0], &workers[1]], |bench| {
         for _ in 0..8 {
-            fill(&mut bench, &mut workload);
+            fill(bench, &mut workload);
         }
-        over.store(true, Ordering::Release);
-        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
     });
-    let mut times = BTreeMap::<String, u32>::new();
-    for log in found.iter().flat_map(|(logs, _)| logs) {
-        assert_eq!(log["removed"], json!(false));
-        *times.entry(format!("{}/{}", log["blockHash"], log["logIndex"])).or_default() += 1;
-    }
-    let all = ask(&workers[0], "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
-    let all = all.as_array().unwrap().iter().map(|log| format!("{}/{}", log["blockHash"], log["logIndex"]));
-    assert_eq!(times, all.map(|log| (log, 1)).collect());
-    let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
-    arrived.sort_unstable();
-    let pool = bench.api.node().pool();
-    let mut entered: Vec<_> =
-        pool.arrivals(before, usize::MAX).found.iter().map(|hash| json!(hash).to_string()).collect();
-    entered.sort_unstable();
-    assert_eq!(arrived, entered);
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! Several processes that answer for one chain, and clients that ask them.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use alloy_primitives::B256;
+use foreseal_journal::RealDisk;
+use foreseal_node::{Node, Role, Settings, Surroundings};
+use serde_json::{Value, json};
+
+use super::Bench;
+use crate::{Api, Limits, RpcError};
+
+/// Longest time that anything takes that a test waits for.
+pub const LONG: Duration = Duration::from_mins(1);
+
+/// Waits until it holds.
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A process that follows the sequencer of `bench` by the socket `feed`, started.
+pub fn follower(bench: &Bench, settings: &Settings, feed: &Path, name: &str) -> Api {
+    let role = Role::Follower { feed: feed.to_owned(), name: name.to_owned() };
+    let surroundings = Surroundings {
+        clock: bench.clock.clone(),
+        randomness: Box::new(|| B256::ZERO),
+        secret: Box::new(|| B256::ZERO),
+        disk: Arc::new(RealDisk),
+    };
+    let node = Node::open(Settings { role, ..settings.clone() }, surroundings).unwrap();
+    node.start();
+    Api::new(Arc::new(node), Limits::default(), B256::ZERO)
+}
+
+pub fn try_ask(api: &Api, method: &str, params: &Value) -> Result<Value, RpcError> {
+    let answer = api.call(api.node().view().as_ref(), method, params.to_string().as_bytes())?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+pub fn ask(api: &Api, method: &str, params: &Value) -> Value {
+    try_ask(api, method, params).unwrap()
+}
+
+/// What a filter gives next.
+pub fn changes(api: &Api, id: &Value) -> Vec<Value> {
+    ask(api, "eth_getFilterChanges", &json!([id])).as_array().unwrap().clone()
+}
+
+/// While `work` goes on, four clients read the same two filters by way of two processes: each log and each arrival is given
+/// to one of them, once.
+pub fn read_at_once(bench: &mut Bench, apis: [&Api; 2], work: impl FnOnce(&mut Bench)) {
+    let logs = ask(apis[0], "eth_newFilter", &json!([{"fromBlock":"0x0"}]));
+    let arrivals = ask(apis[1], "eth_newPendingTransactionFilter", &json!([]));
+    let before = bench.api.node().pool().next_arrival();
+    let over = AtomicBool::new(false);
+    let read = |api: &Api| {
+        let mut found = (Vec::new(), Vec::new());
+        loop {
+            let last = over.load(Ordering::Acquire);
+            found.0.extend(changes(api, &logs));
+            found.1.extend(changes(api, &arrivals));
+            if last {
+                return found;
+            }
+        }
+    };
+    let found: Vec<_> = std::thread::scope(|scope| {
+        let readers = [0, 0, 1, 1].map(|which: usize| {
+            let (api, read) = (apis[which], &read);
+            scope.spawn(move || read(api))
+        });
+        work(bench);
+        over.store(true, Ordering::Release);
+        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+    });
+    let name = |log: &Value| format!("{}/{}", log["blockHash"], log["logIndex"]);
+    let mut times = BTreeMap::<String, u32>::new();
+    for log in found.iter().flat_map(|(logs, _)| logs) {
+        assert_eq!(log["removed"], json!(false));
+        *times.entry(name(log)).or_default() += 1;
+    }
+    let all = ask(&bench.api, "eth_getLogs", &json!([{"fromBlock":"0x0"}]));
+    assert_eq!(times, all.as_array().unwrap().iter().map(|log| (name(log), 1)).collect());
+    let mut arrived: Vec<_> = found.iter().flat_map(|(_, arrived)| arrived).map(Value::to_string).collect();
+    arrived.sort_unstable();
+    let entered = bench.api.node().pool().arrivals(before, usize::MAX).found;
+    let mut entered: Vec<_> = entered.iter().map(|hash| json!(hash).to_string()).collect();
+    entered.sort_unstable();
+    assert_eq!(arrived, entered);
+}
