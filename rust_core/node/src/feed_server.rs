@@ -9,13 +9,19 @@
 //! cursor. What it then lacks is in the journal.
 
 mod answers;
+mod by_hand;
 mod connection;
+mod ears;
 mod frames;
+mod pace;
 mod peers;
 mod server;
 
+pub use by_hand::Serves;
 pub(crate) use connection::{BEAT, SILENCE};
-pub(crate) use frames::{FrameLog, Room};
+pub(crate) use frames::FrameLog;
+pub use frames::Room;
+pub(crate) use pace::Pace;
 pub use peers::FollowerStatus;
 pub(crate) use peers::Peers;
 pub(crate) use server::{FeedServer, Source};

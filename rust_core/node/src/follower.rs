@@ -10,6 +10,7 @@
 //! date. After a lost connection it goes on by its cursor, and shows what it has meanwhile; its age tells. One whose cursor
 //! is gone begins again with the store.
 
+mod by_hand;
 mod connection;
 mod following;
 mod known;
@@ -17,6 +18,7 @@ mod outbox;
 mod questions;
 mod replica;
 
+pub use by_hand::Follows;
 pub(crate) use following::Following;
 pub use outbox::Underway;
 pub(crate) use replica::Ground;

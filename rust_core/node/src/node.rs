@@ -1,6 +1,12 @@
 //! A node: data directory, pool, newest view, and the thread that writes.
 
-use std::{panic::AssertUnwindSafe, path::PathBuf, sync::Arc, thread::JoinHandle, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    thread::JoinHandle,
+    time::Duration,
+};
 
 use foreseal_journal::Disk;
 use foreseal_pool::Pool;
@@ -10,10 +16,10 @@ use parking_lot::Mutex;
 
 use crate::{
     CatchingUp, Changes, Clock, ControlError, Feed, FollowerStatus, NodeError, NodeFigures, Now, Phase,
-    Producer, Randomness, Role, Sequencer, Settings, Status, StepSigner, StoreFailed, View, Watcher,
+    Producer, Randomness, Role, Room, Sequencer, Settings, Status, StepSigner, StoreFailed, View, Watcher,
     control::Control,
     datadir::{DataDir, Followed},
-    feed_server::FeedServer,
+    feed_server::{FeedServer, Source},
     follower::{Following, Ground},
     shared::Shared,
     writer::Writer,
@@ -51,6 +57,8 @@ pub(crate) struct Writing {
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     server: Arc<Mutex<Option<FeedServer>>>,
+    /// What followers are served from, once there is something to follow.
+    pub(crate) source: Arc<OnceLock<Arc<Source>>>,
 }
 
 impl Node {
@@ -106,6 +114,7 @@ impl Node {
             surroundings: Mutex::new(Some(surroundings)),
             thread: Mutex::new(None),
             server: Arc::default(),
+            source: Arc::default(),
         });
         Ok(Self { spec, settings, shared, store, part })
     }
@@ -123,7 +132,7 @@ impl Node {
             }
         };
         let Some(surroundings) = writing.surroundings.lock().take() else { return };
-        let writer = self.writer(writing);
+        let writer = self.writer(writing, None);
         let shared = self.shared.clone();
         let run = move || {
             let ended = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(surroundings)));
@@ -151,17 +160,26 @@ impl Node {
             Part::Writer(writing) => writing,
             Part::Follower(following) => return following.start().map(|()| None),
         };
-        match writing.surroundings.lock().take() {
-            Some(surroundings) => self.writer(writing).begin(surroundings),
-            None => Ok(None),
-        }
+        self.begin(writing, None)
     }
 
     /// As [`Self::start_stepped`] for a simulation: `watcher` is told of every [`Point`], and no thread is started, so that
-    /// the store is written when its owner says so ([`Self::write_store`]) or when the chain cannot go on without.
+    /// the store is written when its owner says so ([`Self::write_store`]) or when the chain cannot go on without. A follower
+    /// has its thread all the same; [`Self::start_by_hand`] has none.
     pub fn start_watched(&self, watcher: Arc<dyn Watcher>) -> Result<Option<Producer>, NodeError> {
         self.shared.set_watcher(watcher);
         self.start_stepped()
+    }
+
+    pub(crate) fn begin(
+        &self,
+        writing: &Writing,
+        by_hand: Option<Room>,
+    ) -> Result<Option<Producer>, NodeError> {
+        match writing.surroundings.lock().take() {
+            Some(surroundings) => self.writer(writing, by_hand).begin(surroundings),
+            None => Ok(None),
+        }
     }
 
     /// Lets a store without a thread write some of what it was given; whether there was something.
@@ -188,7 +206,7 @@ impl Node {
     /// Saves the pool for the next start, as a clean stop of a started node does by itself.
     pub fn save(&self) -> Result<(), NodeError> {
         match &self.part {
-            Part::Writer(writing) => self.writer(writing).finish(),
+            Part::Writer(writing) => self.writer(writing, None).finish(),
             Part::Follower(_) => Ok(()),
         }
     }
@@ -214,7 +232,7 @@ impl Node {
         writing.control.close();
     }
 
-    fn writer(&self, writing: &Writing) -> Writer {
+    fn writer(&self, writing: &Writing, by_hand: Option<Room>) -> Writer {
         Writer {
             spec: self.spec.clone(),
             settings: self.settings.clone(),
@@ -224,6 +242,8 @@ impl Node {
             store: self.store.clone(),
             signer: writing.signer.clone(),
             server: writing.server.clone(),
+            by_hand,
+            source: writing.source.clone(),
         }
     }
 

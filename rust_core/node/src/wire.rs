@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A frame is its length (4 bytes, little-endian), a byte for its kind, and its body. Decoding believes no length, never
-//! panics, and names what is wrong.
+//! panics, and names what is wrong. Behind the Welcome the sequencer's frames are numbered from 0 on, with four bytes behind
+//! their bodies: what is told is true in its place only.
 
 mod down;
 mod error;
@@ -21,6 +22,6 @@ mod up;
 
 pub use down::{Down, Ending, Pulse, Said, Welcome};
 pub use error::WireError;
-pub use frame::{GREATEST_DOWN, GREATEST_UP, read_frame};
+pub use frame::{GREATEST_DOWN, GREATEST_UP, read_frame, take_number, write_numbered};
 pub use outcome::Outcome;
 pub use up::{Cursor, Hello, Up};

@@ -1,6 +1,10 @@
 //! The thread that writes: replay, then produce or only serve, then save the pool.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use foreseal_journal::{Identity, Past};
 use foreseal_store::Store;
@@ -11,13 +15,16 @@ use crate::{
     NodeError, Phase, PoolStart, Producer, Role, Settings, StepSigner,
     control::Control,
     datadir::{DataDir, SavedPool},
-    feed_server::{FeedServer, FrameLog, Peers, Room, Source},
+    feed_server::{FeedServer, FrameLog, Pace, Peers, Room, Source},
     node::Surroundings,
     sequencer::{Makes, Sequencer},
     shared::Shared,
     start::start,
     wire::Welcome,
 };
+
+/// In a simulation, appends behind which a follower gets the pool: its chains are short.
+const NEAR_BY_HAND: u64 = 2;
 
 /// What the writing thread works with.
 pub(crate) struct Writer {
@@ -31,6 +38,10 @@ pub(crate) struct Writer {
     pub(crate) signer: Option<Arc<StepSigner>>,
     /// Serves followers, once there is something to follow.
     pub(crate) server: Arc<Mutex<Option<FeedServer>>>,
+    /// In a simulation: the ring that followers are served from by hand.
+    pub(crate) by_hand: Option<Room>,
+    /// What they are served from.
+    pub(crate) source: Arc<OnceLock<Arc<Source>>>,
 }
 
 impl Writer {
@@ -50,8 +61,8 @@ impl Writer {
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
         let past = started.journal.past();
-        if self.feed().is_some() {
-            let log = FrameLog::new(started.journal.next_sequence(), Room::default());
+        if let Some(room) = self.room() {
+            let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
         }
         let makes = Makes { random: surroundings.randomness, signer: self.signer.clone() };
@@ -72,9 +83,15 @@ impl Writer {
         }
     }
 
+    /// What the ring of frames holds, if there are to be followers.
+    fn room(&self) -> Option<Room> {
+        self.by_hand.or_else(|| self.feed().map(|_| Room::default()))
+    }
+
     /// Serves followers, if that is wanted. `past` is the journal.
     fn serve_followers(&self, past: Past) -> Result<(), NodeError> {
-        let (Some(path), Some(log)) = (self.feed(), self.shared.frames()) else { return Ok(()) };
+        let Some(log) = self.shared.frames() else { return Ok(()) };
+        let by_hand = |_| Pace::by_hand(self.shared.clock.clone(), NEAR_BY_HAND);
         let Settings { produce, ref production, finality, .. } = self.settings;
         let source = Source {
             identity: Identity { chain_id: self.spec.chain_id(), genesis: self.store.options().genesis },
@@ -83,13 +100,17 @@ impl Writer {
             shared: self.shared.clone(),
             welcome: Welcome { produces: produce, production: production.clone(), depth: finality },
             signer: self.signer.as_ref().map(|signer| signer.address()),
+            pace: self.by_hand.map(by_hand).unwrap_or_default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
         };
+        let source = self.source.get_or_init(|| Arc::new(source));
         let mut server = self.server.lock();
         // A stop that came before has found none to end.
-        if !self.shared.stopping() {
-            *server = Some(FeedServer::start(path, source)?);
+        if let Some(path) = self.feed()
+            && !self.shared.stopping()
+        {
+            *server = Some(FeedServer::start(path, source.clone())?);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use foreseal_journal::RealDisk;
 use foreseal_node::{
     Answering, Development, FinalityDepth, Node, Phase, Point, Production, SteppedClock, SubmitError,
     Watcher, changes, export_chain, import_chain,
-    wire::{Cursor, Down, GREATEST_UP, Up, Welcome, read_frame},
+    wire::{Cursor, Down, GREATEST_UP, Up, Welcome, read_frame, write_numbered},
 };
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
@@ -46,9 +46,9 @@ fn lose_a_submission(path: &Path) -> JoinHandle<(Cursor, Bytes)> {
         let (production, depth) = (Production::default(), FinalityDepth::default());
         let mut pool = Vec::new();
         Pool::new(PoolConfig::default()).whole(|event| event.encode(&mut pool));
-        for down in [Down::Welcome(Welcome { produces: true, production, depth }), Down::Pool(pool.into())] {
-            (&stream).write_all(&down.encode()).unwrap();
-        }
+        let welcome = Down::Welcome(Welcome { produces: true, production, depth });
+        (&stream).write_all(&welcome.encode()).unwrap();
+        write_numbered(&mut &stream, &Down::Pool(pool.into()).encode(), 0).unwrap();
         let submission = loop {
             if let Up::Submit { submission, .. } = hear() {
                 break submission;

@@ -9,7 +9,8 @@ use foreseal_journal::{Identity, Whole};
 use foreseal_node::{
     FinalityDepth, Phase, PoolStart, Production, StoreStatus, SubmitError,
     wire::{
-        Cursor, Down, Ending, GREATEST_UP, Hello, Outcome, Pulse, Said, Up, Welcome, WireError, read_frame,
+        Cursor, Down, Ending, GREATEST_DOWN, GREATEST_UP, Hello, Outcome, Pulse, Said, Up, Welcome,
+        WireError, read_frame, take_number, write_numbered,
     },
 };
 use foreseal_pool::{Added, Admission, PoolError, Waiting};
@@ -114,12 +115,29 @@ fn a_length_is_not_believed() {
 }
 
 #[test]
+fn a_frame_out_of_its_turn_is_named() {
+    for down in downs() {
+        let (mut stream, frame) = (Vec::new(), down.encode());
+        write_numbered(&mut stream, &frame, 7).unwrap();
+        let (kind, body) = read_frame(&mut stream.as_slice(), GREATEST_DOWN).unwrap().unwrap();
+        for due in [6, 8, 0] {
+            let error = take_number(&mut body.clone(), due).unwrap_err();
+            assert_eq!(error.to_string(), format!("frame 7 came where {due} was due"));
+        }
+        let mut numbered = body;
+        take_number(&mut numbered, 7).unwrap();
+        assert_eq!(Some((kind, numbered)), read_frame(&mut frame.as_slice(), GREATEST_DOWN).unwrap());
+    }
+    assert!(matches!(take_number(&mut vec![0; 3], 0), Err(WireError::Empty)));
+}
+
+#[test]
 fn another_version_is_named() {
     let mut frame = ups()[0].encode();
     frame[13] = 99;
     let (kind, body) = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap().unwrap();
     let error = Up::decode(kind, body).unwrap_err();
-    assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 1");
+    assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 2");
     let error = Up::decode(1, b"GET / HTTP/1.1".to_vec()).unwrap_err();
     assert_eq!(error.to_string(), "the first frame is not a greeting");
     assert!(matches!(Up::decode(77, Vec::new()).unwrap_err(), WireError::Kind(77)));

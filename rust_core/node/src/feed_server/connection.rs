@@ -1,13 +1,10 @@
 //! One follower: the backlog from the journal, the whole pool, then whatever happens.
 
 use std::{
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, Read, Write},
     os::unix::net::UnixStream,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
 };
 
 use alloy_primitives::Bytes;
@@ -16,13 +13,15 @@ use foreseal_types::mutant;
 
 use super::{
     Source,
-    answers::Answers,
-    frames::{FrameLog, Standing, Taken},
+    ears::{Ears, listen},
+    frames::{Standing, Taken},
     peers::Peer,
 };
 use crate::{
     Phase,
-    wire::{Cursor, Down, Ending, GREATEST_UP, Hello, Outcome, Pulse, Said, Up, WireError, read_frame},
+    wire::{
+        Cursor, Down, Ending, GREATEST_UP, Hello, Pulse, Said, Up, WireError, read_frame, write_numbered,
+    },
 };
 
 /// A side that says nothing for so long is gone; one that does not take what is sent to it as well. By the machine's time,
@@ -30,8 +29,6 @@ use crate::{
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 /// Something is said so often.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
-/// Appends behind which a follower gets the pool: what comes meanwhile fits into the ring.
-const NEAR: u64 = 16;
 
 /// Why a follower is no longer served.
 #[derive(Debug, thiserror::Error)]
@@ -49,27 +46,35 @@ pub(super) enum Left {
 }
 
 /// Serves a follower until it leaves.
-pub(super) fn serve(source: &Source, stream: &UnixStream) -> Result<(), Left> {
+pub(super) fn serve(source: &Arc<Source>, stream: &UnixStream) -> Result<(), Left> {
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
     let mut out = BufWriter::new(stream);
-    let ended = greet(source, stream).and_then(|(hello, peer)| {
-        let _attached = Attached::to(source, &peer);
-        let ears = listen(stream.try_clone()?, &peer, source)?;
-        let seen = source.log.standing();
-        let mut talk = Talk { source, out: &mut out, ears, said: None, pulsed: Instant::now(), at: 0, seen };
-        talk.run(hello.cursor)
-    });
-    if let Err(Left::Told(ending)) = &ended {
+    let (hello, peer) = greet(source, &mut &*stream, &mut out)?;
+    let attached = Attached::to(source, peer);
+    let ears = listen(stream.try_clone()?, &attached)?;
+    let mut talk = Talk::new(attached, out, ears, hello.cursor);
+    loop {
+        talk.turn()?;
+    }
+}
+
+/// Reads the greeting; whoever cannot be served is told why.
+pub(super) fn greet(
+    source: &Source,
+    input: &mut impl Read,
+    out: &mut impl Write,
+) -> Result<(Hello, Arc<Peer>), Left> {
+    let greeted = hear_greeting(source, input);
+    if let Err(Left::Told(ending)) = &greeted {
         out.write_all(&Down::End(ending.clone()).encode())?;
         out.flush()?;
     }
-    ended
+    greeted
 }
 
-/// Reads the greeting.
-fn greet(source: &Source, mut stream: &UnixStream) -> Result<(Hello, Arc<Peer>), Left> {
-    let Some((kind, body)) = read_frame(&mut stream, GREATEST_UP)? else { return Err(Left::Closed) };
+fn hear_greeting(source: &Source, input: &mut impl Read) -> Result<(Hello, Arc<Peer>), Left> {
+    let Some((kind, body)) = read_frame(input, GREATEST_UP)? else { return Err(Left::Closed) };
     let hello = match Up::decode(kind, body) {
         Ok(Up::Hello(hello)) => hello,
         Ok(_) => return Err(WireError::NoGreeting.into()),
@@ -90,13 +95,13 @@ fn greet(source: &Source, mut stream: &UnixStream) -> Result<(Hello, Arc<Peer>),
 }
 
 /// What is kept for a follower while it is connected.
-struct Attached<'s> {
-    source: &'s Source,
-    peer: Arc<Peer>,
+pub(super) struct Attached {
+    pub source: Arc<Source>,
+    pub peer: Arc<Peer>,
 }
 
-impl<'s> Attached<'s> {
-    fn to(source: &'s Source, peer: &Arc<Peer>) -> Self {
+impl Attached {
+    pub fn to(source: &Arc<Source>, peer: Arc<Peer>) -> Self {
         source.log.attach();
         {
             let mut listeners = source.listeners.lock();
@@ -106,11 +111,11 @@ impl<'s> Attached<'s> {
             }
         }
         source.peers.add(peer.clone());
-        Self { source, peer: peer.clone() }
+        Self { source: source.clone(), peer }
     }
 }
 
-impl Drop for Attached<'_> {
+impl Drop for Attached {
     fn drop(&mut self) {
         {
             let mut listeners = self.source.listeners.lock();
@@ -124,95 +129,81 @@ impl Drop for Attached<'_> {
     }
 }
 
-/// What the other thread of a connection hears.
-#[derive(Debug, Default)]
-struct Ears {
-    answers: Answers,
-    /// Whether there is nothing more to hear.
-    gone: AtomicBool,
-}
-
-/// However a thread ends that hears, also by a panic: its connection does not go on without it.
-struct Hearing {
-    ears: Arc<Ears>,
-    log: Arc<FrameLog>,
-}
-
-impl Drop for Hearing {
-    fn drop(&mut self) {
-        self.ears.gone.store(true, Ordering::Release);
-        self.log.wake();
-    }
-}
-
-/// Starts the thread that hears what the follower says.
-fn listen(mut stream: UnixStream, peer: &Arc<Peer>, source: &Source) -> io::Result<Arc<Ears>> {
-    let ears = Arc::<Ears>::default();
-    let (peer, shared) = (peer.clone(), source.shared.clone());
-    let hearing = Hearing { ears: ears.clone(), log: source.log.clone() };
-    let run = move || {
-        let Hearing { ears, log } = &hearing;
-        while let Ok(Some((kind, body))) = read_frame(&mut stream, GREATEST_UP) {
-            match Up::decode(kind, body) {
-                Ok(Up::Alive { next }) => peer.next.store(next, Ordering::Release),
-                Ok(Up::Report(metrics)) => *peer.report.lock() = metrics,
-                Ok(Up::Submit { number, runnable, submission }) => {
-                    let outcome = Outcome::of(shared.admit_forwarded(&submission, runnable));
-                    // What it did to the pool is in the log by now.
-                    let at = if mutant!("answer-before-event") { 0 } else { log.standing().end };
-                    ears.answers.add(at, Down::Answer { number, outcome }.encode());
-                    log.wake();
-                }
-                Ok(Up::Ask { number, question }) => {
-                    let now = shared.clock.now().monotonic;
-                    let answer = shared.desk.answer(&question, &shared.pool, now).unwrap_or_default();
-                    // Whatever the answer builds on is in the log by now.
-                    ears.answers
-                        .add(log.standing().end, Down::Told { number, answer: answer.into() }.encode());
-                    log.wake();
-                }
-                Ok(Up::Hello(_)) => {}
-                Err(error) => {
-                    tracing::warn!(%error, name = peer.name, "a follower says what cannot be read");
-                    break;
-                }
-            }
-        }
-    };
-    std::thread::Builder::new().name("foreseal-feed-ear".to_owned()).spawn(run)?;
-    Ok(ears)
+/// How far a follower is served.
+enum Stage {
+    Greeted(Cursor),
+    /// It needs the append with this sequence number next.
+    Behind(u64),
+    Live,
 }
 
 /// The sequencer's side of a connection.
-struct Talk<'s, 'o> {
-    source: &'s Source,
-    out: &'o mut BufWriter<&'s UnixStream>,
+pub(super) struct Talk<W> {
+    source: Arc<Source>,
+    out: W,
     ears: Arc<Ears>,
+    stage: Stage,
+    /// Number of the next frame, once there was a welcome.
+    number: Option<u32>,
     /// What was said last, and when.
-    said: Option<(Said, Instant)>,
+    said: Option<(Said, Duration)>,
     /// When the last sign of life was given.
-    pulsed: Instant,
+    pulsed: Duration,
     /// Place in the log of the frame that is sent next.
     at: u64,
     /// Where the log stood when it was last looked at.
     seen: Standing,
+    _attached: Attached,
 }
 
-impl Talk<'_, '_> {
-    fn run(&mut self, cursor: Cursor) -> Result<(), Left> {
-        let from = self.begin(cursor)?;
-        self.write(&Down::Welcome(self.source.welcome.clone()))?;
-        self.say()?;
-        self.pulse(false)?;
-        let from = self.backlog(from)?;
-        self.join(from)?;
-        loop {
-            self.go_on()?;
+impl<W: Write> Talk<W> {
+    pub fn new(attached: Attached, out: W, ears: Arc<Ears>, cursor: Cursor) -> Self {
+        let source = attached.source.clone();
+        let (pulsed, seen) = (source.pace.now(), source.log.standing());
+        let stage = Stage::Greeted(cursor);
+        let (number, said) = (None, None);
+        Self { source, out, ears, stage, number, said, pulsed, at: 0, seen, _attached: attached }
+    }
+
+    /// Whether everything before now has been sent, and what comes is sent as it happens.
+    pub fn is_live(&self) -> bool {
+        matches!(self.stage, Stage::Live)
+    }
+
+    /// Does what comes next. A follower that is no longer served is told why.
+    pub fn turn(&mut self) -> Result<(), Left> {
+        let done = self.go();
+        if let Err(Left::Told(ending)) = &done {
+            self.write(&Down::End(ending.clone()))?;
+            self.out.flush()?;
         }
+        done
+    }
+
+    fn go(&mut self) -> Result<(), Left> {
+        match self.stage {
+            Stage::Greeted(cursor) => {
+                let from = self.begin(cursor)?;
+                self.write(&Down::Welcome(self.source.welcome.clone()))?;
+                self.number = Some(0);
+                self.say()?;
+                self.pulse(false)?;
+                self.stage = Stage::Behind(from);
+            }
+            Stage::Behind(from) => self.catch_up(from)?,
+            Stage::Live => self.go_on()?,
+        }
+        Ok(())
     }
 
     fn write(&mut self, down: &Down) -> Result<(), Left> {
-        Ok(self.out.write_all(&down.encode())?)
+        self.put(&down.encode())
+    }
+
+    fn put(&mut self, frame: &[u8]) -> Result<(), Left> {
+        let Some(number) = self.number else { return Ok(self.out.write_all(frame)?) };
+        self.number = Some(number.wrapping_add(1));
+        Ok(write_numbered(&mut self.out, frame, number)?)
     }
 
     /// Sequence number of the first append that the follower needs.
@@ -232,16 +223,18 @@ impl Talk<'_, '_> {
         }
     }
 
-    /// Sends appends from the journal until the newest are near; the sequence number of the next one.
-    fn backlog(&mut self, mut from: u64) -> Result<u64, Left> {
-        loop {
-            let next = self.source.log.standing().next;
-            if next.saturating_sub(from) <= NEAR {
-                return Ok(from);
-            }
-            from = self.past(from, next)?;
+    /// Sends appends from the journal; once the newest are near, all that is left and the pool.
+    fn catch_up(&mut self, from: u64) -> Result<(), Left> {
+        let next = self.source.log.standing().next;
+        self.stage = if next.saturating_sub(from) <= self.source.pace.near {
+            self.join(from)?;
+            Stage::Live
+        } else {
+            let from = self.past(from, next)?;
             self.pulse(false)?;
-        }
+            Stage::Behind(from)
+        };
+        Ok(())
     }
 
     /// Sends the appends from number `from` up to the one before `to` from the journal.
@@ -262,7 +255,7 @@ impl Talk<'_, '_> {
     fn join(&mut self, from: u64) -> Result<(), Left> {
         let (pool, standing) = self.whole_pool();
         match self.source.log.appends(from, standing.next) {
-            Some(frames) => frames.iter().try_for_each(|frame| self.out.write_all(frame))?,
+            Some(frames) => frames.iter().try_for_each(|frame| self.put(frame))?,
             None => {
                 self.past(from, standing.next)?;
             }
@@ -274,7 +267,7 @@ impl Talk<'_, '_> {
 
     /// All of the pool, and where in the log that is true.
     fn whole_pool(&self) -> (Bytes, Standing) {
-        let source = self.source;
+        let source = &self.source;
         let (event, standing) = source.shared.pool.whole(|event| (event, source.log.standing()));
         // Outside of the pool's lock: steps are waiting for that.
         let mut bytes = Vec::new();
@@ -284,15 +277,15 @@ impl Talk<'_, '_> {
 
     /// Waits for something to happen, and tells it.
     fn go_on(&mut self) -> Result<(), Left> {
-        for answer in self.ears.answers.due(self.at) {
-            self.out.write_all(&answer)?;
+        for answer in self.ears.due(self.at) {
+            self.put(&answer)?;
         }
         self.out.flush()?;
-        let (taken, standing) = self.source.log.take(self.at, self.seen, BEAT);
+        let (taken, standing) = self.source.log.take(self.at, self.seen, self.source.pace.wait);
         let before = std::mem::replace(&mut self.seen, standing);
         match taken {
             Taken::Frames(frames) => {
-                frames.iter().try_for_each(|frame| self.out.write_all(frame))?;
+                frames.iter().try_for_each(|frame| self.put(frame))?;
                 self.at += frames.len() as u64;
             }
             Taken::Nothing => {}
@@ -300,7 +293,7 @@ impl Talk<'_, '_> {
             Taken::Closed => return Err(Left::Told(Ending::Stopping)),
         }
         let ticked = standing.ticks != before.ticks;
-        if ticked || self.pulsed.elapsed() >= BEAT {
+        if ticked || self.source.pace.since(self.pulsed) >= BEAT {
             self.pulse(ticked)?;
         }
         self.say()?;
@@ -308,7 +301,7 @@ impl Talk<'_, '_> {
     }
 
     fn heard(&self) -> Result<(), Left> {
-        if self.ears.gone.load(Ordering::Acquire) { Err(Left::Closed) } else { Ok(()) }
+        if self.ears.are_gone() { Err(Left::Closed) } else { Ok(()) }
     }
 
     fn pulse(&mut self, ticked: bool) -> Result<(), Left> {
@@ -316,7 +309,7 @@ impl Talk<'_, '_> {
         let (age, next) = (shared.age(), self.source.log.standing().next);
         let latest = shared.view().map_or(0, |view| view.latest().number());
         self.write(&Down::Pulse(Pulse { ticked, age, next, latest }))?;
-        self.pulsed = Instant::now();
+        self.pulsed = self.source.pace.now();
         Ok(self.out.flush()?)
     }
 
@@ -326,7 +319,7 @@ impl Talk<'_, '_> {
         let phase: Phase = shared.phase();
         if let Some((said, when)) = &self.said
             && said.phase == phase
-            && when.elapsed() < BEAT
+            && self.source.pace.since(*when) < BEAT
         {
             return Ok(());
         }
@@ -335,7 +328,7 @@ impl Talk<'_, '_> {
         if self.said.as_ref().is_none_or(|(before, _)| *before != said) {
             self.write(&Down::Said(said.clone()))?;
         }
-        self.said = Some((said, Instant::now()));
+        self.said = Some((said, self.source.pace.now()));
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::wire::Down;
 
 /// What the ring holds at most.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub struct Room {
     pub bytes: usize,
     pub frames: usize,
 }

@@ -23,7 +23,7 @@ use alloy_primitives::Address;
 use foreseal_journal::{Identity, Past};
 use parking_lot::Mutex;
 
-use super::{FollowerStatus, FrameLog, connection::serve, peers::Peers};
+use super::{FollowerStatus, FrameLog, Pace, connection::serve, peers::Peers};
 use crate::{NodeError, shared::Shared, wire::Welcome};
 
 /// How long those who are being sent something have at the end.
@@ -41,6 +41,7 @@ pub(crate) struct Source {
     pub shared: Arc<Shared>,
     pub welcome: Welcome,
     pub signer: Option<Address>,
+    pub pace: Pace,
     pub peers: Peers,
     /// How many listen to the pool, locked while that changes.
     pub listeners: Mutex<usize>,
@@ -63,11 +64,11 @@ struct Served {
 
 impl FeedServer {
     /// Listens at `path`, for nobody but the owner of this process.
-    pub fn start(path: &Path, source: Source) -> Result<Self, NodeError> {
+    pub fn start(path: &Path, source: Arc<Source>) -> Result<Self, NodeError> {
         let failed = |error: io::Error| NodeError::io("listen for followers at", path, &error);
         let listener = listen(path).map_err(failed)?;
         let server = Self {
-            source: Arc::new(source),
+            source,
             path: path.to_owned(),
             listener: listener.try_clone().map_err(failed)?,
             stopping: Arc::default(),
@@ -189,6 +190,7 @@ mod tests {
             shared: Arc::new(Shared::new(pool, Arc::new(SystemClock::default()))),
             welcome: Welcome { produces: true, production, depth },
             signer: None,
+            pace: Pace::default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
         }
@@ -198,7 +200,7 @@ mod tests {
     fn followers_are_taken_in_after_one_could_not_be() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("feed.sock");
-        let server = FeedServer::start(&path, source(folder.path())).unwrap();
+        let server = FeedServer::start(&path, Arc::new(source(folder.path()))).unwrap();
         // With nobody there the next look for a follower fails.
         server.listener.set_nonblocking(true).unwrap();
         for _ in 0..3 {

@@ -1,7 +1,8 @@
 //! One connection to the sequencer, from the greeting to its end.
 
 use std::{
-    io::{self, BufReader, Write},
+    convert::Infallible,
+    io::{self, BufReader, Read, Write},
     net::Shutdown,
     os::unix::net::UnixStream,
     sync::{
@@ -13,6 +14,7 @@ use std::{
 use foreseal_builder::BuildError;
 use foreseal_journal::Identity;
 use foreseal_pool::PoolEvent;
+use foreseal_types::mutant;
 
 use super::{
     Following,
@@ -22,7 +24,7 @@ use super::{
 use crate::{
     NodeError, Phase,
     feed_server::SILENCE,
-    wire::{Down, Ending, GREATEST_DOWN, Hello, Pulse, Up, Welcome, WireError, read_frame},
+    wire::{Down, Ending, GREATEST_DOWN, Hello, Pulse, Up, Welcome, WireError, read_frame, take_number},
 };
 
 /// How a connection ended.
@@ -41,7 +43,7 @@ impl Ended {
 
 /// What breaks a connection off.
 #[derive(Debug, thiserror::Error)]
-enum Break {
+pub(super) enum Break {
     #[error(transparent)]
     Wire(#[from] WireError),
     #[error("the connection broke: {0}")]
@@ -74,97 +76,151 @@ struct Closing<'s> {
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        let Following { outbox, questions, shared, .. } = self.following;
         self.over.store(true, Ordering::Release);
-        outbox.wake();
+        self.following.outbox.wake();
         let _ = self.stream.shutdown(Shutdown::Both);
-        outbox.close();
-        questions.close();
-        shared.changes.notify();
+        self.following.close();
     }
 }
 
-/// A connection, and the replica that it keeps up to date.
-pub(super) struct Session<'f> {
-    following: &'f Following,
-    held: &'f mut Held,
+/// The replica, and the connection that keeps it up to date.
+pub(super) struct Session {
+    following: Arc<Following>,
+    held: Held,
+    /// Where the store was when this connection was greeted without a replica.
+    seed: Option<Seed>,
+    /// What the sequencer greeted with.
     welcome: Option<Arc<Welcome>>,
+    /// Frames since then.
+    heard: u32,
     /// Whether everything up to now is applied, so that what comes is shown.
     live: bool,
     /// Number of the newest sealed block at the beginning.
     start: Option<u64>,
 }
 
-impl<'f> Session<'f> {
-    pub fn new(following: &'f Following, held: &'f mut Held) -> Self {
-        Self { following, held, welcome: None, live: false, start: None }
+impl Session {
+    pub fn new(following: Arc<Following>) -> Self {
+        Self {
+            following,
+            held: Held::default(),
+            seed: None,
+            welcome: None,
+            heard: 0,
+            live: false,
+            start: None,
+        }
     }
 
-    pub fn run(mut self, stream: &UnixStream) -> Ended {
-        let (over, following) = (AtomicBool::new(false), self.following);
-        let broken = std::thread::scope(|scope| {
-            let _closing = Closing { following, stream, over: &over };
+    /// Follows over one connection until that ends.
+    pub fn run(&mut self, stream: &UnixStream) -> Ended {
+        let (over, following) = (AtomicBool::new(false), self.following.clone());
+        let done = std::thread::scope(|scope| {
+            let _closing = Closing { following: &following, stream, over: &over };
             let mut input = self.greet(stream)?;
-            following.outbox.open();
             scope.spawn(|| following.outbox.send(stream, &following.known, &over));
             self.listen(&mut input)
         });
-        let Err(broken) = broken else { return Ended::lost(Break::Closed.to_string()) };
+        let Err(broken) = done;
+        self.end(&broken)
+    }
+
+    /// What the end of a connection means for the next one.
+    pub fn end(&mut self, broken: &Break) -> Ended {
         match broken {
-            Break::Ended(Ending::Refused(reason)) => return Ended::Refused(reason),
+            Break::Ended(Ending::Refused(reason)) => return Ended::Refused(reason.clone()),
             Break::Ended(Ending::CursorGone) | Break::Misfit(_) => self.held.start_over(),
             _ => {}
         }
         Ended::Lost { reason: broken.to_string(), was_live: self.live }
     }
 
-    /// Says where the replica is; the sequencer says how it produces.
     fn greet<'s>(&mut self, mut stream: &'s UnixStream) -> Result<BufReader<&'s UnixStream>, Break> {
         stream.set_read_timeout(Some(SILENCE))?;
         stream.set_write_timeout(Some(SILENCE))?;
-        let Following { ground, name, known, .. } = self.following;
-        let seed = match &self.held.replica {
-            Some(_) => None,
-            None => Some(Seed::of(&ground.store)?.ok_or(Break::NoBlock)?),
-        };
-        let cursor = match (&self.held.replica, &seed) {
-            (Some(replica), _) => replica.cursor(),
-            (None, Some(seed)) => seed.cursor(),
-            (None, None) => return Err(Break::NoBlock),
-        };
-        let genesis = ground.store.options().genesis;
-        let identity = Identity { chain_id: ground.spec.chain_id(), genesis };
-        stream.write_all(&Up::Hello(Hello { identity, name: name.clone(), cursor }).encode())?;
+        stream.write_all(&self.hello()?)?;
         let mut input = BufReader::with_capacity(1 << 16, stream);
-        let welcome = Arc::new(welcome(&mut input)?);
-        if let Some(seed) = seed {
-            let replica = Replica::begin(ground.clone(), &seed, &welcome, self.held.undone)?;
-            self.held.replica = Some(replica);
-            known.begun();
-        }
-        self.note_progress();
-        known.set_welcome(welcome.clone());
-        self.welcome = Some(welcome);
+        self.hear(&mut input)?;
         Ok(input)
     }
 
-    fn listen(&mut self, input: &mut BufReader<&UnixStream>) -> Result<(), Break> {
+    fn listen(&mut self, input: &mut impl Read) -> Result<Infallible, Break> {
         loop {
-            let down = next(input)?;
-            self.following.shared.heard();
-            self.take(down)?;
+            self.hear(input)?;
         }
     }
 
+    /// The greeting of a new connection: where the replica is.
+    pub fn hello(&mut self) -> Result<Vec<u8>, Break> {
+        (self.seed, self.welcome, self.heard, self.live, self.start) = (None, None, 0, false, None);
+        let Following { ground, name, .. } = &*self.following;
+        let cursor = match &self.held.replica {
+            Some(replica) => replica.cursor(),
+            None => self.seed.insert(Seed::of(&ground.store)?.ok_or(Break::NoBlock)?).cursor(),
+        };
+        let genesis = ground.store.options().genesis;
+        let identity = Identity { chain_id: ground.spec.chain_id(), genesis };
+        Ok(Up::Hello(Hello { identity, name: name.clone(), cursor }).encode())
+    }
+
+    /// Takes the next frame.
+    pub fn hear(&mut self, input: &mut impl Read) -> Result<(), Break> {
+        let (kind, mut body) = next(input)?;
+        if self.is_greeted() {
+            take_number(&mut body, self.heard)?;
+            self.heard = self.heard.wrapping_add(1);
+        }
+        let down = Down::decode(kind, body)?;
+        self.following.shared.heard();
+        match (down, &self.welcome) {
+            (Down::Welcome(welcome), None) => self.begin(welcome),
+            (Down::End(ending), None) => Err(Break::Ended(ending)),
+            (_, None) => Err(Break::NoWelcome),
+            (down, Some(_)) => self.take(down),
+        }
+    }
+
+    /// The sequencer says how it produces; without a replica, one begins.
+    fn begin(&mut self, welcome: Welcome) -> Result<(), Break> {
+        let following = self.following.clone();
+        let welcome = Arc::new(welcome);
+        if let Some(seed) = self.seed.take() {
+            let replica = Replica::begin(following.ground.clone(), &seed, &welcome, self.held.undone)?;
+            self.held.replica = Some(replica);
+            following.known.begun();
+        }
+        self.note_progress();
+        following.known.set_welcome(welcome.clone());
+        self.welcome = Some(welcome);
+        following.outbox.open();
+        Ok(())
+    }
+
+    /// Sequence number of the append that is applied next; `None` before there is a replica.
+    pub fn next(&self) -> Option<u64> {
+        self.held.replica.as_ref().map(Replica::next)
+    }
+
+    /// Whether the sequencer has said how it produces.
+    pub fn is_greeted(&self) -> bool {
+        self.welcome.is_some()
+    }
+
+    /// Whether everything up to now is applied, so that what comes is shown.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
     fn take(&mut self, down: Down) -> Result<(), Break> {
-        let Following { shared, known, outbox, .. } = self.following;
+        let following = self.following.clone();
+        let Following { shared, known, outbox, .. } = &*following;
         match down {
             Down::Welcome(_) => {}
             Down::Append(append) => {
                 let replica = self.replica()?;
                 replica.apply(&append)?;
                 self.note_progress();
-                if self.live {
+                if self.live || mutant!("show-while-catching-up") {
                     self.show()?;
                 }
             }
@@ -192,7 +248,7 @@ impl<'f> Session<'f> {
                     shared.changes.notify();
                 }
             }
-            Down::Told { number, answer } => self.following.questions.told(number, answer),
+            Down::Told { number, answer } => following.questions.told(number, answer),
             Down::Answer { number, outcome } => {
                 outbox.answered(number, outcome);
                 shared.changes.notify();
@@ -208,7 +264,7 @@ impl<'f> Session<'f> {
 
     /// Notes how far it is, for the status.
     fn note_progress(&mut self) {
-        let Following { shared, known, .. } = self.following;
+        let Following { shared, known, .. } = &*self.following;
         let Some(replica) = &self.held.replica else { return };
         known.applied(replica.next());
         if !self.live {
@@ -235,16 +291,8 @@ impl<'f> Session<'f> {
     }
 }
 
-fn welcome(input: &mut BufReader<&UnixStream>) -> Result<Welcome, Break> {
-    match next(input)? {
-        Down::Welcome(welcome) => Ok(welcome),
-        Down::End(ending) => Err(Break::Ended(ending)),
-        _ => Err(Break::NoWelcome),
-    }
-}
-
 /// The next frame.
-fn next(input: &mut BufReader<&UnixStream>) -> Result<Down, Break> {
+fn next(input: &mut impl Read) -> Result<(u8, Vec<u8>), Break> {
     let silent = |error: WireError| match error {
         WireError::Io(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
@@ -253,6 +301,5 @@ fn next(input: &mut BufReader<&UnixStream>) -> Result<Down, Break> {
         }
         error => error,
     };
-    let (kind, body) = read_frame(input, GREATEST_DOWN).map_err(silent)?.ok_or(Break::Closed)?;
-    Ok(Down::decode(kind, body)?)
+    read_frame(input, GREATEST_DOWN).map_err(silent)?.ok_or(Break::Closed)
 }

@@ -136,27 +136,26 @@ impl Following {
         }
     }
 
-    fn run(&self) {
-        let (mut held, mut wait, mut told) = (Held::default(), FIRST_WAIT, None);
+    fn run(self: &Arc<Self>) {
+        let (mut session, mut wait, mut told) = (Session::new(self.clone()), FIRST_WAIT, None);
         while !self.shared.stopping() {
-            let ended = self.connect(&mut held);
+            let ended = self.connect(&mut session);
             self.hang_up();
             if self.shared.stopping() {
                 break;
             }
+            self.note_end(&ended);
             match ended {
                 Ended::Refused(reason) => {
                     tracing::error!(reason, "the sequencer cannot be followed");
-                    self.shared.set_phase(Phase::Failed(reason));
                     return;
                 }
                 Ended::Lost { reason, was_live } => {
                     // One line for many attempts that fail alike.
                     if was_live || told.as_ref() != Some(&reason) {
                         tracing::warn!(reason, "the sequencer is not followed for now");
-                        told = Some(reason.clone());
+                        told = Some(reason);
                     }
-                    self.shared.set_phase(Phase::Disconnected(reason));
                     wait = if was_live { FIRST_WAIT } else { (wait * 2).min(LONGEST_WAIT) };
                 }
             }
@@ -165,8 +164,23 @@ impl Following {
         self.shared.set_phase(Phase::Stopped);
     }
 
+    /// There is no connection any more: nobody waits any longer for what it would have brought.
+    pub(super) fn close(&self) {
+        self.outbox.close();
+        self.questions.close();
+        self.shared.changes.notify();
+    }
+
+    /// Makes known how a connection ended.
+    pub(super) fn note_end(&self, ended: &Ended) {
+        self.shared.set_phase(match ended {
+            Ended::Refused(reason) => Phase::Failed(reason.clone()),
+            Ended::Lost { reason, .. } => Phase::Disconnected(reason.clone()),
+        });
+    }
+
     /// Follows over one connection until that ends.
-    fn connect(&self, held: &mut Held) -> Ended {
+    fn connect(&self, session: &mut Session) -> Ended {
         let stream = match UnixStream::connect(&self.socket) {
             Ok(stream) => stream,
             Err(error) => return Ended::lost(format!("{}: {error}", self.socket.display())),
@@ -179,7 +193,7 @@ impl Following {
         if self.shared.stopping() {
             return Ended::lost("it is stopping".to_owned());
         }
-        Session::new(self, held).run(&stream)
+        session.run(&stream)
     }
 
     fn hang_up(&self) {

@@ -180,27 +180,39 @@ impl Outbox {
     /// Sends what is added, and a sign of life now and then, until it is over or the connection breaks.
     pub fn send(&self, mut stream: &UnixStream, known: &Known, over: &AtomicBool) {
         while !over.load(Ordering::Acquire) {
-            let mut frames = Vec::new();
             {
                 let mut waiting = self.waiting.lock();
-                let idle =
-                    waiting.report.is_none() && waiting.unsent.is_empty() && waiting.questions.is_empty();
-                if idle && !over.load(Ordering::Acquire) {
+                if waiting.is_idle() && !over.load(Ordering::Acquire) {
                     self.added.wait_for(&mut waiting, BEAT);
                 }
-                waiting.unsent.drain(..).for_each(|(_, frame)| frames.extend(frame));
-                frames.append(&mut waiting.questions);
-                if let Some(metrics) = waiting.report.take() {
-                    frames.extend(Up::Report(metrics).encode());
-                }
             }
-            frames.extend(Up::Alive { next: known.next() }.encode());
-            if stream.write_all(&frames).is_err() {
+            if stream.write_all(&self.take(known)).is_err() {
                 // Nobody takes what is said: what is heard is of no use either.
                 let _ = stream.shutdown(Shutdown::Both);
                 return;
             }
         }
+    }
+
+    /// All that waits, and a sign of life.
+    pub fn take(&self, known: &Known) -> Vec<u8> {
+        let mut frames = Vec::new();
+        {
+            let mut waiting = self.waiting.lock();
+            waiting.unsent.drain(..).for_each(|(_, frame)| frames.extend(frame));
+            frames.append(&mut waiting.questions);
+            if let Some(metrics) = waiting.report.take() {
+                frames.extend(Up::Report(metrics).encode());
+            }
+        }
+        frames.extend(Up::Alive { next: known.next() }.encode());
+        frames
+    }
+}
+
+impl Waiting {
+    fn is_idle(&self) -> bool {
+        self.report.is_none() && self.unsent.is_empty() && self.questions.is_empty()
     }
 }
 

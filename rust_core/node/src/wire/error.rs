@@ -13,6 +13,8 @@ pub enum WireError {
     TooLarge { length: usize, limit: usize },
     #[error("a frame is empty")]
     Empty,
+    #[error("frame {found} came where {due} was due")]
+    OutOfOrder { found: u32, due: u32 },
     #[error("a frame has the unknown kind {0}")]
     Kind(u8),
     #[error("a frame of kind {kind} does not decode: {error}")]

@@ -1,6 +1,8 @@
 //! Frames as bytes.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+
+use foreseal_types::mutant;
 
 use super::WireError;
 
@@ -10,6 +12,8 @@ pub const GREATEST_DOWN: usize = (1 << 30) + (1 << 10);
 pub const GREATEST_UP: usize = 16 << 20;
 
 const LENGTH: usize = 4;
+/// Bytes of a number behind a body.
+const NUMBER: u32 = 4;
 
 /// A frame of this kind, whose body `write` appends.
 pub(super) fn framed(kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -41,10 +45,29 @@ pub fn read_frame(stream: &mut impl Read, limit: usize) -> Result<Option<(u8, Ve
     let mut body = Vec::new();
     let wanted = length - 1;
     stream.take(wanted as u64).read_to_end(&mut body)?;
-    if body.len() < wanted {
+    if body.len() < wanted && !mutant!("take-half-a-frame") {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
     Ok(Some((kind[0], body)))
+}
+
+/// Writes a frame with its number behind its body.
+pub fn write_numbered(out: &mut impl Write, frame: &[u8], number: u32) -> io::Result<()> {
+    let (length, rest) = frame.split_first_chunk::<LENGTH>().expect("a frame begins with its length");
+    out.write_all(&(u32::from_le_bytes(*length) + NUMBER).to_le_bytes())?;
+    out.write_all(rest)?;
+    out.write_all(&number.to_le_bytes())
+}
+
+/// Takes the number off a frame's body; it is the one that is due.
+pub fn take_number(body: &mut Vec<u8>, due: u32) -> Result<(), WireError> {
+    let (rest, number) = body.split_last_chunk().ok_or(WireError::Empty)?;
+    let (found, length) = (u32::from_le_bytes(*number), rest.len());
+    if found != due && !mutant!("ignore-frame-numbers") {
+        return Err(WireError::OutOfOrder { found, due });
+    }
+    body.truncate(length);
+    Ok(())
 }
 
 /// Fills `bytes`; `false` where the stream ends before the first of them.

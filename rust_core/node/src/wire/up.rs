@@ -7,7 +7,7 @@ use foreseal_journal::Identity;
 use super::{WireError, frame::framed};
 
 /// Version of the frames. Another one on the other side is refused by the greeting, whose front never changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"FSEALFED";
 
