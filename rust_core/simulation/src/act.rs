@@ -4,7 +4,10 @@ use foreseal_journal::simulated::Fault;
 use foreseal_node::Point;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::world::{Class, End};
+use crate::{
+    network::{Network, network},
+    world::{Class, End},
+};
 
 /// How a process ends and the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +111,8 @@ pub enum Act {
         damage: Option<u64>,
     },
     Change(Change),
+    /// Between the sequencer and its followers.
+    Network(Network),
 }
 
 /// What a seed decides once.
@@ -124,6 +129,9 @@ pub struct Setup {
     pub recent: usize,
     /// What may wait for the store.
     pub backlog: usize,
+    pub followers: usize,
+    /// Frames that are kept for them.
+    pub ring: usize,
 }
 
 impl Setup {
@@ -138,6 +146,8 @@ impl Setup {
             retention: random.random_range(0..=4),
             recent: if random.random_bool(0.7) { 1 } else { 32 },
             backlog: if random.random_bool(0.2) { 1_000 } else { 50_000 },
+            followers: [0, 0, 0, 0, 0, 1, 1, 1, 2, 2][random.random_range(0..10)],
+            ring: random.random_range(3..60),
         }
     }
 }
@@ -149,8 +159,14 @@ const MOST: usize = 90;
 pub fn schedule(setup: &Setup) -> Vec<Act> {
     let mut random = StdRng::seed_from_u64(setup.seed ^ 0x5eed);
     let count = random.random_range(20..=MOST);
-    let acts = |_| act(&mut random, setup.development);
-    (0..count).map(acts).collect()
+    let mut acts = Vec::new();
+    for _ in 0..count {
+        acts.push(act(&mut random, setup.development));
+        if setup.followers > 0 && random.random_bool(0.8) {
+            acts.push(Act::Network(network(&mut random)));
+        }
+    }
+    acts
 }
 
 fn given(random: &mut StdRng) -> Given {

@@ -48,6 +48,8 @@ pub fn every_byte(first: usize, stride: usize) -> Result<Bytes, String> {
             retention: 100,
             recent: 1,
             backlog: 50_000,
+            followers: 0,
+            ring: 0,
         };
         let mut run = Run::new(setup)?;
         acts(stored).iter().try_for_each(|act| run.act(act))?;

@@ -64,6 +64,7 @@ fn play_acts(setup: Setup, acts: &[Act]) -> Played {
     let broken = done.unwrap_or_else(|| Err("a panic".to_owned())).err();
     let mut counts = std::mem::take(&mut run.counts);
     counts.add(&run.weather().counts);
+    counts.add(&run.feed.counts);
     Played { counts, trace: std::mem::take(&mut run.trace), broken }
 }
 

@@ -17,6 +17,13 @@ pub struct Counts {
     pub held_views: u64,
     /// Changes of the feed that subscribers applied.
     pub changes: u64,
+    /// Processes of followers, and their connections.
+    pub followers: u64,
+    pub connections: u64,
+    /// Frames that followers heard, ends of connections among them; after each it was looked at what they show.
+    pub frames: u64,
+    /// Submissions that were answered through a follower.
+    pub answered: u64,
     pub faults: BTreeMap<&'static str, u64>,
     pub crashes: BTreeMap<&'static str, u64>,
 }
@@ -39,6 +46,10 @@ impl Counts {
         self.restarts += other.restarts;
         self.held_views += other.held_views;
         self.changes += other.changes;
+        self.followers += other.followers;
+        self.connections += other.connections;
+        self.frames += other.frames;
+        self.answered += other.answered;
         for (kind, count) in &other.faults {
             *self.faults.entry(kind).or_default() += count;
         }
@@ -50,11 +61,13 @@ impl Counts {
 
 impl std::fmt::Display for Counts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { seeds, acts, steps, sealed_blocks, restarts, held_views, changes, faults, crashes } = self;
+        let Self { seeds, acts, steps, sealed_blocks, restarts, held_views, changes, .. } = self;
+        let Self { followers, connections, frames, answered, faults, crashes, .. } = self;
         writeln!(
             f,
             "{seeds} seeds: {acts} acts, {steps} steps, {sealed_blocks} sealed blocks, {restarts} restarts, \
-             {held_views} held views read again, {changes} changes followed"
+             {held_views} held views read again, {changes} changes followed; {followers} followers, \
+             {connections} connections, {frames} frames, {answered} submissions answered through them"
         )?;
         for (what, counts) in [("faults", faults), ("crashes", crashes)] {
             writeln!(f, "{} {what}:", counts.values().sum::<u64>())?;

@@ -5,8 +5,14 @@ mod bytes;
 mod campaign;
 mod change;
 mod counts;
+mod cuts;
 mod damage;
+mod feed;
+mod follower;
 mod ledger;
+mod looks;
+mod network;
+mod pipe;
 mod process;
 mod readers;
 mod run;
@@ -20,6 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub use bytes::{Bytes, every_byte};
 pub use campaign::{Failure, play, run_seeds};
 pub use counts::Counts;
+pub use cuts::{Cuts, every_cut};
 
 /// Calls it; `None` if it broke off.
 fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {

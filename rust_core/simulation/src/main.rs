@@ -2,13 +2,13 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Instant};
 
-use foreseal_simulation::{every_byte, play, run_seeds};
+use foreseal_simulation::{every_byte, every_cut, play, run_seeds};
 
 /// What the command line asks for.
 struct Options {
     first: u64,
     seeds: u64,
-    /// Each one in so many bytes of the small journal; none for 0.
+    /// Each one in so many bytes of the small journal, and of the small exchange; none for 0.
     stride: usize,
     json: Option<PathBuf>,
 }
@@ -40,9 +40,9 @@ fn run(options: &Options) -> Result<(), String> {
     }
     let counts = run_seeds(options.first, options.seeds).map_err(|failure| failure.to_string())?;
     print!("{counts}");
-    let bytes = match options.stride {
-        0 => None,
-        stride => Some(every_byte(0, stride)?),
+    let (bytes, cuts) = match options.stride {
+        0 => (None, None),
+        stride => (Some(every_byte(0, stride)?), Some(every_cut(0, stride)?)),
     };
     if let Some(bytes) = bytes {
         println!(
@@ -50,11 +50,17 @@ fn run(options: &Options) -> Result<(), String> {
             bytes.bytes, bytes.segments, bytes.starts, bytes.refused
         );
     }
+    if let Some(cuts) = cuts {
+        println!(
+            "{} connections cut at the bytes of an exchange: {} down, {} up",
+            cuts.connections, cuts.down, cuts.up
+        );
+    }
     let seconds = began.elapsed().as_secs_f64();
     println!("{seconds:.1} s");
     let Some(path) = &options.json else { return Ok(()) };
     let report = serde_json::json!({
-        "first_seed": options.first, "counts": counts, "damage": bytes, "seconds": seconds,
+        "first_seed": options.first, "counts": counts, "damage": bytes, "cuts": cuts, "seconds": seconds,
     });
     std::fs::write(path, report.to_string()).map_err(|error| format!("{}: {error}", path.display()))
 }

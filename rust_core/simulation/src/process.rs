@@ -16,6 +16,7 @@ use foreseal_node::{
 };
 use foreseal_pool::PoolConfig;
 use foreseal_testkit::{Wallet, test_genesis};
+use rand::{SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 
 use crate::{
@@ -87,15 +88,22 @@ impl Run {
     pub fn start(&mut self) -> Result<Started, String> {
         let began = self.clocks.now();
         self.weather().take_struck();
-        let watch = Arc::new(Watch::new(self.disk.clone(), self.weather.clone()));
+        let followed = self.setup.followers > 0;
+        let published = followed.then(|| self.feed.published.clone());
+        let watch = Watch::new(self.disk.clone(), self.weather.clone()).publishing(published);
+        let watch = Arc::new(watch);
         let node = open(&self.settings, self.clocks.clone(), self.disk.clone(), self.mixes.clone())
             .map_err(|error| format!("a process does not open its data directory: {error}"))?;
         let node = Arc::new(node);
-        let started = node.start_watched(watch.clone());
+        let started = if followed {
+            node.start_by_hand(watch.clone(), self.feed.ring)
+        } else {
+            node.start_watched(watch.clone())
+        };
         let struck = self.weather().take_struck();
         match started {
             Ok(Some(producer)) => {
-                watch.look_at(&node);
+                watch.begin(&node);
                 self.process = Some(Process { node, producer, watch });
             }
             Ok(None) => return Err("a node that produces has no producer".to_owned()),
@@ -131,6 +139,9 @@ impl Run {
         if let Some((class, after, fault)) = fault {
             self.weather().arm(class, after, fault);
         }
+        let mut random = StdRng::seed_from_u64(self.counts.acts);
+        // Followers are there before the sequencer is: reads go on.
+        self.feed_round(&mut random, false)?;
         let mut tries = 0;
         let mut pooled = Some(pooled).filter(|_| ending == Ending::Stop && !broken);
         let began = loop {
@@ -173,6 +184,12 @@ impl Run {
     fn lose(&mut self, ending: Ending) {
         self.forget_held();
         self.snapshots.clear();
+        let mut random =
+            StdRng::seed_from_u64(self.setup.seed ^ self.counts.acts << 8 ^ self.counts.restarts);
+        self.feed.sequencer_ends(&mut random);
+        if matches!(ending, Ending::PowerLoss(_)) {
+            self.feed.machine_ends();
+        }
         self.process = None;
         match ending {
             Ending::Stop | Ending::Kill => {

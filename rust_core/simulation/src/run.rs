@@ -13,6 +13,8 @@ use tempfile::TempDir;
 use crate::{
     act::{Act, Ending, Setup},
     counts::Counts,
+    feed::Feed,
+    follower::Published,
     ledger::{Check, Ledger, Rules},
     process::{self, Started},
     readers::{Client, Held},
@@ -20,9 +22,6 @@ use crate::{
     time::{self, Timing},
     world::{Clocks, Watch, Weather},
 };
-
-/// Views that are held at a time.
-const HELD: usize = 6;
 
 /// A node that runs.
 pub struct Process {
@@ -48,8 +47,9 @@ pub struct Run {
     /// What the chain is instead, if a change that was asked for was made.
     pub instead: Option<Ledger>,
     pub senders: Senders,
-    held: Vec<Held>,
-    clients: Vec<Client>,
+    pub feed: Feed,
+    pub held: Vec<Held>,
+    pub clients: Vec<Client>,
     /// How often the chain went back.
     pub unwinds: u64,
     pub snapshots: Vec<(u64, Ledger)>,
@@ -70,8 +70,11 @@ impl Run {
         let clocks = Arc::new(Clocks::default());
         let (disk, weather) = (SimulatedDisk::default(), Arc::new(Mutex::new(Weather::new(clocks.clone()))));
         disk.judge_by(weather.clone());
+        let published = Arc::new(Published::new(senders.addresses()));
+        let feed = Feed::new(setup.followers, setup.ring, published, !setup.development);
         let mut run = Self {
             setup,
+            feed,
             _folder: folder,
             settings,
             clocks,
@@ -169,6 +172,7 @@ impl Run {
             Act::Crash { point, after, end } => self.process()?.watch.arm(point, after, end),
             Act::Restart { ending, fault, damage } => return self.restart(ending, fault, damage),
             Act::Change(change) => return self.change(change),
+            Act::Network(network) => self.network(network)?,
         }
         self.check_age()
     }
@@ -326,46 +330,6 @@ impl Run {
         Ok(self.node()?.status().store.is_some_and(|store| store.failure.is_some()))
     }
 
-    fn hold(&mut self, chance: u64) -> Check {
-        let held = Held::take(self.view()?, self.unwinds, chance, &self.senders.addresses())?;
-        if self.held.len() == HELD {
-            self.held.remove(0);
-        }
-        self.held.push(held);
-        Ok(())
-    }
-
-    fn look(&mut self, chance: u64) -> Check {
-        let accounts = self.senders.addresses();
-        for held in &self.held {
-            held.look(self.unwinds, &accounts)?;
-            self.counts.held_views += 1;
-        }
-        if !self.held.is_empty() {
-            self.held.remove(usize::try_from(chance).unwrap_or(0) % self.held.len());
-        }
-        Ok(())
-    }
-
-    /// Readers of a process go with it.
-    pub fn forget_held(&mut self) {
-        self.held.clear();
-    }
-
-    fn follow(&mut self, chance: u64) -> Check {
-        let view = self.view()?;
-        if self.clients.len() < 4 {
-            self.clients.push(Client::new(&self.ledger, &view));
-        }
-        let at = usize::try_from(chance).unwrap_or(0) % self.clients.len();
-        let first = self.settings.datadir.join("journal").join("0000000001.segment");
-        let told = (!self.written, !self.disk.files().contains(&first));
-        let before = self.clients[at].changes;
-        self.clients[at].follow(&view, &self.ledger, told)?;
-        self.counts.changes += self.clients[at].changes - before;
-        Ok(())
-    }
-
     /// Whoever comes second is told so, and changes nothing.
     fn second_writer(&mut self) -> Check {
         self.weather().counts.fault("second writer");
@@ -393,7 +357,9 @@ impl Run {
         if left > 0 {
             return Err(format!("{left} transactions that can run are left in the pool"));
         }
+        self.catch_up()?;
         self.restart(Ending::PowerLoss(self.setup.seed), None, None)?;
+        self.catch_up()?;
         for at in 0..self.clients.len() as u64 {
             self.follow(at)?;
         }

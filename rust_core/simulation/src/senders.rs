@@ -99,6 +99,11 @@ impl Senders {
         self.hashes.insert(hash);
     }
 
+    /// The node may have taken it.
+    pub fn may_take(&mut self, hash: B256) {
+        self.hashes.insert(hash);
+    }
+
     /// A transaction that goes into a block without the pool.
     pub fn give(&mut self, order: Order) -> Option<Transaction> {
         let raw = self.sign(order);
@@ -107,10 +112,15 @@ impl Senders {
         Some(transaction)
     }
 
-    /// Some transaction that was taken.
+    /// Some transaction that was taken: the one with this number, if there are so many.
     pub fn taken(&self, chance: u64) -> Option<&Bytes> {
         let count = self.taken.len() as u64;
         if count == 0 { None } else { self.taken.get(usize::try_from(chance % count).ok()?) }
+    }
+
+    /// How many were taken.
+    pub fn taken_count(&self) -> u64 {
+        self.taken.len() as u64
     }
 
     /// Whether the node ever took it.

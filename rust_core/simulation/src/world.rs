@@ -13,7 +13,7 @@ use alloy_primitives::B256;
 use foreseal_journal::simulated::{Fault, Judge, Operation, SimulatedDisk};
 use foreseal_node::{Clock, Node, Now, Point, Watcher};
 
-use crate::counts::Counts;
+use crate::{counts::Counts, follower::Published};
 
 /// Both clocks, in milliseconds, each moved by itself.
 #[derive(Debug)]
@@ -201,6 +201,11 @@ pub struct Watch {
     armed: Mutex<Option<(Point, u32, End)>>,
     ended: AtomicBool,
     node: OnceLock<Weak<Node>>,
+    /// Of a sequencer that is followed: where it notes what it shows.
+    published: Option<Arc<Published>>,
+    /// How many appends there are, once it has started.
+    appends: AtomicU64,
+    follows: bool,
     /// Transactions that must be in the pool or on the chain, whenever somebody looks at both.
     kept: Mutex<Vec<B256>>,
     missed: Mutex<Option<String>>,
@@ -218,8 +223,38 @@ impl Watch {
             armed: Mutex::default(),
             ended: AtomicBool::new(false),
             node: OnceLock::new(),
+            published: None,
+            appends: AtomicU64::new(0),
+            follows: false,
             kept: Mutex::default(),
             missed: Mutex::default(),
+        }
+    }
+
+    /// As [`Self::new`], of a sequencer that is followed.
+    pub fn publishing(self, published: Option<Arc<Published>>) -> Self {
+        Self { published, ..self }
+    }
+
+    /// Looks on at a follower, whose end is not that of the machine's disk.
+    pub fn of_follower(disk: SimulatedDisk, weather: Arc<Mutex<Weather>>) -> Self {
+        Self { follows: true, ..Self::new(disk, weather) }
+    }
+
+    /// The sequencer has started: what it shows is noted now, and from now on.
+    pub fn begin(&self, node: &Arc<Node>) {
+        self.look_at(node);
+        self.appends.store(node.appends().unwrap_or(0), Ordering::SeqCst);
+        self.publish();
+    }
+
+    fn publish(&self) {
+        let (Some(published), Some(node)) = (&self.published, self.node.get().and_then(Weak::upgrade)) else {
+            return;
+        };
+        let Some(view) = node.view() else { return };
+        if let Err(what) = published.note(self.appends.load(Ordering::SeqCst), &view) {
+            lock(&self.missed).get_or_insert(what);
         }
     }
 
@@ -281,8 +316,10 @@ impl Watch {
 }
 
 /// The name of a crash at this point.
-fn name(point: Point) -> &'static str {
+fn name(point: Point, follows: bool) -> &'static str {
     match point {
+        Point::BeforePublish if follows => "follower: before publish",
+        Point::Published if follows => "follower: after publish",
         Point::BeforeAppend => "before append",
         Point::Appended => "after sync, before adopt",
         Point::BetweenSealAndOpen => "between seal and open",
@@ -296,15 +333,22 @@ fn name(point: Point) -> &'static str {
 
 impl Watcher for Watch {
     fn reached(&self, point: Point) {
+        match point {
+            Point::Appended => drop(self.appends.fetch_add(1, Ordering::SeqCst)),
+            Point::Published => self.publish(),
+            _ => {}
+        }
         if matches!(point, Point::BeforePublish | Point::Published) {
             self.look(point);
         }
         match self.ends(point) {
             None => return,
             Some(End::Process) => {
-                self.disk.stop();
+                if !self.follows {
+                    self.disk.stop();
+                }
                 self.ended.store(true, Ordering::SeqCst);
-                lock(&self.weather).counts.crash(name(point));
+                lock(&self.weather).counts.crash(name(point, self.follows));
             }
             Some(End::Thread) => lock(&self.weather).counts.fault("store's thread panics"),
         }

@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use foreseal_simulation::{Counts, every_byte, play, run_seeds};
+use foreseal_simulation::{Counts, every_byte, every_cut, play, run_seeds};
 
 /// Played on every change.
-const SEEDS: u64 = 6_000;
+const SEEDS: u64 = 4_000;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |value| value.parse().expect("a number"))
@@ -30,8 +30,8 @@ fn assert_everything_was_tried(counts: &Counts) {
     assert!(least.is_some_and(|(_, count)| *count >= 20), "{counts}");
 }
 
-const FAULTS: usize = 21;
-const CRASHES: usize = 18;
+const FAULTS: usize = 40;
+const CRASHES: usize = 20;
 
 /// A seed that fails can be looked at again.
 #[test]
@@ -49,4 +49,11 @@ fn a_seed_plays_the_same_each_time() {
 fn damage_anywhere_is_named_or_tears_the_last_append() {
     let done = every_byte(11, 23).unwrap_or_else(|what| panic!("{what}"));
     assert!(done.refused > 500 && done.starts > done.refused, "{done:?}");
+}
+
+/// The same of a connection.
+#[test]
+fn a_connection_that_ends_anywhere_is_gone_on_with() {
+    let done = every_cut(5, 23).unwrap_or_else(|what| panic!("{what}"));
+    assert!(done.connections > 100 && done.down > 4_000 && done.up > 200, "{done:?}");
 }

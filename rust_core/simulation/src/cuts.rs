@@ -1,0 +1,168 @@
+//! A connection that ends at every byte of a small exchange.
+
+use rand::{SeedableRng, rngs::StdRng};
+use serde::Serialize;
+
+use crate::{
+    act::{Act, Given, Setup},
+    feed::explain,
+    follower::{Answered, Follower},
+    ledger::Check,
+    network::Network,
+    pipe::{Pipe, frames},
+    run::Run,
+};
+
+/// The kind of a frame with a submission.
+const SUBMIT: u8 = 4;
+
+/// Where connections were cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cuts {
+    /// Bytes of the exchange, down to the follower and up to the sequencer.
+    pub down: u64,
+    pub up: u64,
+    /// Connections that were cut; each follower had caught up soon after.
+    pub connections: u64,
+}
+
+fn submit(sender: usize) -> Act {
+    Act::Submit { given: Given::Next, sender, chance: 6 }
+}
+
+fn run() -> Result<Run, String> {
+    let mut run = Run::new(Setup {
+        seed: 0,
+        development: false,
+        block_time: 1,
+        segment_bytes: 1 << 20,
+        retention: 100,
+        recent: 1,
+        backlog: 50_000,
+        followers: 1,
+        ring: 60,
+    })?;
+    // A follower begins with the store, which stays behind.
+    run.act(&Act::Store)?;
+    [submit(0), Act::Tick { ms: 200 }, submit(1)].iter().try_for_each(|act| run.act(act))?;
+    Ok(run)
+}
+
+/// All threads have so many turns as there is something to do for.
+fn rounds(run: &mut Run) -> Check {
+    let mut random = StdRng::seed_from_u64(1);
+    (0..6).try_for_each(|_| run.feed_round(&mut random, true))
+}
+
+/// Ends a connection at every byte that either side says in a small exchange; only at each one in `stride`, beginning with
+/// `first`.
+///
+/// # Errors
+/// What was broken.
+pub fn every_cut(first: usize, stride: usize) -> Result<Cuts, String> {
+    let mut run = run()?;
+    let (up, hash) = said(&mut run)?;
+    let mut done = Cuts { up: up.len() as u64, ..Cuts::default() };
+    for at in (first..=up.len()).step_by(stride) {
+        cut_up(&run, &up[..at], hash).map_err(|what| format!("cut at byte {at} up: {what}"))?;
+        done.connections += 1;
+    }
+    let (down, raw) = heard(&mut run)?;
+    done.down = down.len() as u64;
+    for at in (first..=down.len()).step_by(stride) {
+        cut_down(&mut run, &down[..at], &raw).map_err(|what| format!("cut at byte {at} down: {what}"))?;
+        done.connections += 1;
+    }
+    Ok(done)
+}
+
+/// What a follower says that submits something, and what that is. None of it arrives.
+fn said(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::B256), String> {
+    rounds(run)?;
+    let slot = &mut run.feed.slots[0];
+    let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else {
+        return Err("there is no connection".to_owned());
+    };
+    let raw = run.senders.sign(crate::senders::Order { wallet: 2, nonce: 0, kind: 6, tip: 1 });
+    let hash = follower.node.decode(&raw).map_err(|error| error.to_string())?.hash();
+    follower.send(&raw, false)?;
+    follower.follows.say(&mut connection.up.clone())?;
+    let up = connection.up.record();
+    run.feed.end(0, 0);
+    Ok((up, hash))
+}
+
+/// A sequencer hears so much and then the end: a submission is admitted if all of it is there.
+fn cut_up(run: &Run, up: &[u8], hash: alloy_primitives::B256) -> Check {
+    let node = run.node()?;
+    let (mut input, out) = (Pipe::of(up), Pipe::new(1));
+    let whole = frames(up);
+    match node.serve_by_hand(&mut input, Box::new(out)) {
+        Ok(mut serves) => {
+            serves.turn()?;
+            while serves.hear(&mut input) {}
+            let turned = (0..9).find_map(|_| serves.turn().err());
+            if turned.is_none() {
+                return Err("a follower that has gone is served".to_owned());
+            }
+        }
+        Err(_) if whole.is_empty() => {}
+        Err(why) => return Err(why),
+    }
+    let wanted = whole.iter().any(|&(start, _)| up[start + 4] == SUBMIT);
+    if node.pool().contains(&hash) == wanted {
+        Ok(())
+    } else {
+        Err(format!("its submission came whole: {wanted}, it is in the pool: {}", !wanted))
+    }
+}
+
+/// What a follower hears that catches up, submits something and is there for some steps; and what it submits.
+fn heard(run: &mut Run) -> Result<(Vec<u8>, alloy_primitives::Bytes), String> {
+    rounds(run)?;
+    let sends = Network::Submit { at: 0, given: Given::Next, sender: 0, chance: 6 };
+    run.act(&Act::Network(sends))?;
+    let next = run.senders.taken_count();
+    rounds(run)?;
+    let raw = run.senders.taken(next).cloned().ok_or("the submission is not answered")?;
+    for act in [Act::Tick { ms: 200 }, submit(1), Act::Tick { ms: 1_000 }] {
+        run.act(&act)?;
+        rounds(run)?;
+    }
+    let connection = run.feed.slots[0].connection.as_ref().ok_or("there is no connection")?;
+    Ok((connection.down.record(), raw))
+}
+
+/// A follower hears so much and then the end, and afterwards the rest.
+fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check {
+    run.feed.end(0, 0);
+    run.with_followers(|feed, world| feed.begin(0, world))?;
+    let published = run.feed.published.clone();
+    let follower = run.feed.slots[0].follower.as_mut().ok_or("there is no follower")?;
+    follower.follows.greet()?;
+    let (mut input, mut sent) = (Pipe::of(down), false);
+    loop {
+        let heard = follower.hear(&mut input, true)?.ok_or("a panic")?;
+        follower.look(&published)?;
+        answered(follower)?;
+        if let Err(why) = heard {
+            explain(&why, false, false, true)?;
+            break;
+        }
+        if follower.follows.is_live() && !sent {
+            sent = follower.send(raw, false)?;
+        }
+    }
+    answered(follower)?;
+    run.come_level()
+}
+
+/// A submission is taken, or nothing is known of it.
+fn answered(follower: &mut Follower) -> Check {
+    for (_, what) in follower.answers()? {
+        if matches!(what, Answered::Refused) {
+            return Err("a submission is refused".to_owned());
+        }
+    }
+    Ok(())
+}

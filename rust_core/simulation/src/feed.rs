@@ -1,0 +1,348 @@
+//! Followers, the connections that they have to the sequencer, and who has a turn.
+
+use std::sync::{Arc, Mutex};
+
+use foreseal_journal::simulated::SimulatedDisk;
+use foreseal_node::{Node, Role, Room, Serves, Settings, Surroundings};
+use rand::{Rng, rngs::StdRng};
+
+use crate::{
+    counts::Counts,
+    follower::{Answered, Follower, Published, Sent},
+    ledger::Check,
+    pipe::{Pipe, Ready},
+    readers::{Client, Held},
+    world::{Clocks, Watch, Weather},
+};
+
+/// Frames that one thread hears at a time, at most.
+const HEARD: usize = 64;
+
+/// Both directions of a connection.
+#[derive(Clone)]
+pub struct Connection {
+    pub down: Pipe,
+    pub up: Pipe,
+}
+
+/// A connection as the sequencer has it.
+struct Link {
+    slot: usize,
+    connection: Connection,
+    /// Once it was greeted.
+    serves: Option<Serves>,
+}
+
+/// A place for a follower, and for those who read from it.
+#[derive(Default)]
+pub struct Slot {
+    pub follower: Option<Follower>,
+    pub connection: Option<Connection>,
+    /// Rounds in which nothing arrives at it.
+    pub slow: u64,
+    pub client: Option<Client>,
+    pub held: Vec<Held>,
+    pub answered: Vec<(Sent, Answered)>,
+}
+
+/// What followers are started in.
+pub struct World<'w> {
+    /// The sequencer, while it runs.
+    pub sequencer: Option<&'w Arc<Node>>,
+    pub settings: &'w Settings,
+    pub clocks: &'w Arc<Clocks>,
+    pub disk: &'w SimulatedDisk,
+    pub weather: &'w Arc<Mutex<Weather>>,
+    /// Whether the store has no block yet.
+    pub empty: bool,
+    /// Whether the chain may have lost its beginning in the journal.
+    pub trimmed: bool,
+}
+
+/// All followers.
+pub struct Feed {
+    pub ring: Room,
+    pub slots: Vec<Slot>,
+    links: Vec<Link>,
+    pub published: Arc<Published>,
+    /// Transactions stay in pool or view once they are there.
+    lasting: bool,
+    pub counts: Counts,
+    pub notes: Vec<String>,
+}
+
+/// How much of what is on its way arrives in a round.
+fn some(random: &mut StdRng, all: bool, most: usize) -> usize {
+    if all || random.random_bool(0.4) { usize::MAX } else { random.random_range(0..=most) }
+}
+
+impl Feed {
+    pub fn new(followers: usize, frames: usize, published: Arc<Published>, lasting: bool) -> Self {
+        Self {
+            ring: Room { bytes: 1 << 20, frames },
+            slots: (0..followers).map(|_| Slot::default()).collect(),
+            links: Vec::new(),
+            published,
+            lasting,
+            counts: Counts::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn note(&mut self, at: usize, what: &str) {
+        self.notes.push(format!("  follower {at}: {what}"));
+    }
+
+    /// Everybody has a turn, or with `all` as many as there is something to do for.
+    pub fn round(&mut self, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
+        for at in 0..self.slots.len() {
+            // In one process a store that was opened to be read cannot be opened to be written.
+            let may_begin = self.slots[at].follower.is_none() && world.sequencer.is_some();
+            if may_begin && (all || random.random_bool(0.4)) {
+                self.begin(at, world)?;
+            }
+            if all || random.random_bool(0.85) {
+                self.flow(at, world, random, all)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A follower's process begins.
+    pub fn begin(&mut self, at: usize, world: &World<'_>) -> Check {
+        let role = Role::Follower { feed: "feed".into(), name: format!("follower {at}") };
+        let settings = Settings { role, ..world.settings.clone() };
+        let none = || Box::new(|| alloy_primitives::B256::ZERO);
+        let surroundings = Surroundings {
+            clock: world.clocks.clone(),
+            randomness: none(),
+            secret: none(),
+            disk: Arc::new(world.disk.clone()),
+        };
+        let node = Node::open(settings, surroundings).map_err(|error| format!("a follower: {error}"))?;
+        let watch = Arc::new(Watch::of_follower(world.disk.clone(), world.weather.clone()));
+        self.slots[at].follower = Some(Follower::new(node, watch, self.ring)?);
+        self.counts.followers += 1;
+        Ok(())
+    }
+
+    /// What is between a follower and its sequencer goes on.
+    fn flow(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
+        if self.slots[at].follower.is_some() && self.slots[at].connection.is_none() {
+            self.connect(at, world, random)?;
+        }
+        if let Some(connection) = &self.slots[at].connection {
+            connection.up.arrive(some(random, all, 60));
+        }
+        self.serve(at, world, random, all);
+        let slot = &mut self.slots[at];
+        slot.slow = if all { 0 } else { slot.slow.saturating_sub(1) };
+        if let (Some(connection), 0) = (&slot.connection, slot.slow) {
+            connection.down.arrive(some(random, all, 900));
+        }
+        self.hear(at, world, random, all)?;
+        if all || random.random_bool(0.5) {
+            self.say(at);
+        }
+        self.answers(at)
+    }
+
+    fn connect(&mut self, at: usize, world: &World<'_>, random: &mut StdRng) -> Check {
+        let slot = &mut self.slots[at];
+        let Some(follower) = &mut slot.follower else { return Ok(()) };
+        if world.sequencer.is_none() {
+            follower.follows.find_nobody(std::io::ErrorKind::ConnectionRefused.into());
+            return follower.look(&self.published);
+        }
+        let hello = match follower.follows.greet() {
+            Ok(hello) => hello,
+            Err(why) if world.empty => {
+                self.note(at, &why);
+                return Ok(());
+            }
+            Err(why) => return Err(format!("a follower cannot begin: {why}")),
+        };
+        let connection = Connection { down: Pipe::new(random.random()), up: Pipe::new(random.random()) };
+        std::io::Write::write_all(&mut connection.up.clone(), &hello).map_err(|error| error.to_string())?;
+        self.links.push(Link { slot: at, connection: connection.clone(), serves: None });
+        slot.connection = Some(connection);
+        self.counts.connections += 1;
+        Ok(())
+    }
+
+    /// The turns of the sequencer's threads.
+    fn serve(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) {
+        let Some(sequencer) = world.sequencer else { return };
+        let mut links = std::mem::take(&mut self.links);
+        links.retain_mut(|link| {
+            if link.slot != at {
+                return true;
+            }
+            let ended = link.turn(sequencer, random, all).err();
+            if let Some(why) = &ended {
+                self.note(at, &format!("the sequencer leaves it: {why}"));
+                if why.contains("too slow") {
+                    self.counts.fault("follower falls out of the ring");
+                }
+                if why.contains("does not have the cursor") {
+                    self.counts.fault("follower's cursor is gone");
+                }
+                link.hang_up();
+            }
+            ended.is_none()
+        });
+        self.links = links;
+    }
+
+    /// The turns of the follower's thread that listens.
+    fn hear(&mut self, at: usize, world: &World<'_>, random: &mut StdRng, all: bool) -> Check {
+        for _ in 0..HEARD {
+            let slot = &mut self.slots[at];
+            let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else { break };
+            if connection.down.ready() == Ready::Not || !(all || random.random_bool(0.9)) {
+                break;
+            }
+            let connection = connection.clone();
+            let heard = follower.hear(&mut connection.down.clone(), self.lasting)?;
+            self.counts.frames += 1;
+            match heard {
+                None => self.end(at, usize::MAX),
+                Some(Ok(())) => follower.look(&self.published)?,
+                Some(Err(why)) => {
+                    follower.look(&self.published)?;
+                    self.lose(at, &why);
+                    explain(&why, connection.down.is_mangled(), world.trimmed, self.lasting)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The turn of the follower's thread that sends.
+    fn say(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        let (Some(follower), Some(connection)) = (&mut slot.follower, &slot.connection) else { return };
+        if connection.up.is_full() {
+            return;
+        }
+        if let Err(why) = follower.follows.say(&mut connection.up.clone()) {
+            self.lose(at, &why);
+        }
+    }
+
+    /// The follower's connection is over.
+    fn lose(&mut self, at: usize, why: &str) {
+        self.note(at, why);
+        if let Some(connection) = self.slots[at].connection.take() {
+            connection.up.close();
+            connection.down.close();
+        }
+    }
+
+    fn answers(&mut self, at: usize) -> Check {
+        let slot = &mut self.slots[at];
+        if let Some(follower) = &mut slot.follower {
+            slot.answered.extend(follower.answers()?);
+        }
+        Ok(())
+    }
+
+    /// A follower's process ends; of what it said last, so many bytes arrive.
+    pub fn end(&mut self, at: usize, kept: usize) {
+        if let Some(follower) = self.slots[at].follower.take() {
+            let unknown = follower.into_sent().map(|sent| (sent, Answered::Unknown));
+            self.slots[at].answered.extend(unknown);
+            self.note(at, "its process ends");
+        }
+        let slot = &mut self.slots[at];
+        slot.held.clear();
+        if let Some(connection) = slot.connection.take() {
+            connection.up.cut(kept, false);
+            connection.down.close();
+        }
+    }
+
+    /// The sequencer's process ends: its threads may get some way yet, and some of what they said arrives.
+    pub fn sequencer_ends(&mut self, random: &mut StdRng) {
+        for link in &mut self.links {
+            if let Some(serves) = &mut link.serves
+                && random.random_bool(0.5)
+            {
+                let _ = crate::quietly(|| serves.turn());
+            }
+            let kept = link.connection.down.under_way();
+            let kept = some(random, false, kept);
+            if link.connection.down.cut(kept, random.random_bool(0.3)) {
+                self.counts.fault("sequencer ends in the middle of a frame");
+            } else {
+                self.counts.fault("sequencer ends under a follower");
+            }
+            link.connection.up.close();
+        }
+        self.links.clear();
+    }
+
+    /// The machine ends.
+    pub fn machine_ends(&mut self) {
+        for at in 0..self.slots.len() {
+            self.end(at, 0);
+        }
+    }
+
+    /// Whoever waits on a connection that fell silent gives up.
+    pub fn time_out(&mut self) {
+        for connection in self.links.iter().map(|link| &link.connection) {
+            connection.down.time_out();
+            connection.up.time_out();
+        }
+        for connection in self.slots.iter().filter_map(|slot| slot.connection.as_ref()) {
+            connection.down.time_out();
+            connection.up.time_out();
+        }
+    }
+}
+
+/// What breaks off must have a reason that somebody gave.
+pub fn explain(why: &str, mangled: bool, trimmed: bool, lasting: bool) -> Check {
+    if !lasting && why.contains("view no longer available") {
+        // The store has gone back further than the follower has heard.
+        return Ok(());
+    }
+    let gone = why.contains("does not have the cursor") && !trimmed;
+    let wrong =
+        ["begins again", "does not decode", "greets with", "unknown kind", "larger", "empty", "came where"];
+    if gone || (wrong.iter().any(|word| why.contains(word)) && !mangled) {
+        return Err(format!("a follower leaves its sequencer: {why}"));
+    }
+    Ok(())
+}
+
+impl Link {
+    fn turn(&mut self, sequencer: &Node, random: &mut StdRng, all: bool) -> Result<(), String> {
+        let Connection { down, up } = &self.connection;
+        let Some(serves) = &mut self.serves else {
+            if up.ready() == Ready::Yes {
+                let greeted = sequencer.serve_by_hand(&mut up.clone(), Box::new(down.clone()));
+                self.serves = Some(greeted?);
+            }
+            return Ok(());
+        };
+        let mut open = true;
+        for _ in 0..HEARD {
+            if !open || up.ready() == Ready::Not || !(all || random.random_bool(0.8)) {
+                break;
+            }
+            open = serves.hear(&mut up.clone());
+        }
+        if down.is_full() {
+            // Who writes waits, and gives up at last.
+            return if open && !down.is_timed_out() { Ok(()) } else { Err("it does not take".to_owned()) };
+        }
+        if !open || all || random.random_bool(0.8) { serves.turn() } else { Ok(()) }
+    }
+
+    fn hang_up(&self) {
+        self.connection.down.close();
+        self.connection.up.close();
+    }
+}

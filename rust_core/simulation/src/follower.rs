@@ -1,0 +1,256 @@
+//! A follower's process: what it is told, and what it shows.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use alloy_primitives::{Address, B256, Bytes};
+use foreseal_node::{Follows, Node, Place, Room, SubmitError, Underway, View};
+use foreseal_pool::Status;
+use foreseal_state::{StateError, StateReader};
+
+use crate::{ledger::Check, pipe::Pipe, world::Watch};
+
+/// What a view shows: where it is, and of all that it answers from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    place: Place,
+    answers: u64,
+}
+
+impl Shown {
+    /// Head, steps, roots, receipts and accounts of a view.
+    pub fn of(view: &View, accounts: &[Address]) -> Result<Self, StateError> {
+        let mut hasher = DefaultHasher::new();
+        (view.safe(), view.finalized(), view.pending_index()).hash(&mut hasher);
+        for executed in [view.pending(), view.latest()] {
+            let block = &executed.block;
+            (executed.number(), block.hash, executed.state.root()).hash(&mut hasher);
+            for step in view.steps(executed)?.iter() {
+                (step.hash, step.transactions).hash(&mut hasher);
+            }
+            for (transaction, receipt) in block.transactions.iter().zip(&block.receipts) {
+                (transaction.hash(), receipt.cumulative_gas_used, receipt.gas_used).hash(&mut hasher);
+                (receipt.status.coerce_status(), &receipt.logs).hash(&mut hasher);
+            }
+            for account in executed.state.accounts(accounts)? {
+                account.map(|account| (account.nonce, account.balance)).hash(&mut hasher);
+            }
+        }
+        Ok(Self { place: view.place(), answers: hasher.finish() })
+    }
+}
+
+/// What the sequencer ever published, by the number of appends that there were by then.
+pub struct Published {
+    by_appends: Mutex<BTreeMap<u64, Shown>>,
+    accounts: Vec<Address>,
+}
+
+impl Published {
+    pub fn new(accounts: Vec<Address>) -> Self {
+        Self { by_appends: Mutex::default(), accounts }
+    }
+
+    /// Notes a view that became the newest one.
+    pub fn note(&self, appends: u64, view: &View) -> Check {
+        let shown = Shown::of(view, &self.accounts).map_err(|error| format!("a new view: {error}"))?;
+        let before = self.lock().insert(appends, shown);
+        match before {
+            Some(before) if before != shown => {
+                Err(format!("of {appends} appends it showed {:?} and then {:?}", before.place, shown.place))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Shown>> {
+        self.by_appends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees that `view` is what was shown of so many appends.
+    fn check(&self, appends: u64, view: &View) -> Check {
+        let found = match Shown::of(view, &self.accounts) {
+            Ok(found) => found,
+            // The store has gone back, and the follower will hear of it.
+            Err(StateError::ViewGone) => return Ok(()),
+            Err(error) => return Err(format!("a follower's view: {error}")),
+        };
+        let wanted = self.lock().range(..=appends).next_back().map(|(_, shown)| *shown);
+        match wanted {
+            Some(wanted) if wanted == found => Ok(()),
+            wanted => Err(format!(
+                "of {appends} appends a follower shows {:?}, the sequencer showed {:?}",
+                found.place,
+                wanted.map(|shown| shown.place)
+            )),
+        }
+    }
+}
+
+/// A transaction that was sent through a follower.
+pub struct Sent {
+    pub underway: Underway,
+    pub raw: Bytes,
+    pub hash: B256,
+}
+
+/// What came of one.
+pub enum Answered {
+    Taken,
+    /// The connection ended: it may have been taken or not.
+    Unknown,
+    /// It was never sent.
+    Away,
+    Refused,
+}
+
+/// A follower's process.
+pub struct Follower {
+    pub node: Arc<Node>,
+    pub follows: Follows,
+    pub watch: Arc<Watch>,
+    /// The view that was looked at last, and how many appends it knew of then.
+    seen: Option<(Arc<View>, Option<u64>)>,
+    sent: Vec<Sent>,
+}
+
+impl Follower {
+    pub fn new(node: Node, watch: Arc<Watch>, ring: Room) -> Result<Self, String> {
+        let node = Arc::new(node);
+        watch.look_at(&node);
+        node.start_by_hand(watch.clone(), ring).map_err(|error| error.to_string())?;
+        let follows = node.follow_by_hand().ok_or("it is no follower")?;
+        Ok(Self { node, follows, watch, seen: None, sent: Vec::new() })
+    }
+
+    /// Hears a frame or the end; `None` where the process ends in it, `Some(Err)` where the connection does.
+    pub fn hear(&mut self, input: &mut Pipe, lasting: bool) -> Result<Option<Result<(), String>>, String> {
+        let live = self.follows.is_live();
+        let known = if live && lasting { self.known() } else { Vec::new() };
+        self.watch.keep(known.clone());
+        let Some(heard) = crate::quietly(|| self.follows.hear(input)) else { return Ok(None) };
+        self.watch.keep(Vec::new());
+        if let Some(missed) = self.watch.missed() {
+            return Err(format!("on a follower, {missed}"));
+        }
+        if live && heard.is_ok() {
+            known.iter().try_for_each(|hash| self.find(hash))?;
+        }
+        Ok(Some(heard))
+    }
+
+    /// Transactions in its pool, and in the block being built.
+    fn known(&self) -> Vec<B256> {
+        let pooled = self.node.pool().all().iter().map(|pooled| pooled.hash()).collect::<Vec<_>>();
+        let view = self.node.view();
+        let pending = view.iter().flat_map(|view| view.pending().block.transactions.iter());
+        pooled.into_iter().chain(pending.map(|one| one.hash())).collect()
+    }
+
+    /// As a reader does it: first the pool, then the newest view.
+    fn find(&self, hash: &B256) -> Check {
+        let status = self.node.pool().status(hash);
+        let Some(view) = self.node.view() else { return Ok(()) };
+        match (status, view.transaction(hash)) {
+            (Status::Unknown, Ok(None)) => {
+                Err(format!("transaction {hash} is in neither pool nor view of a follower"))
+            }
+            (_, Err(error)) if error != StateError::ViewGone => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sees that it shows what the sequencer published, and nothing new while it catches up.
+    pub fn look(&mut self, published: &Published) -> Check {
+        let Some(view) = self.node.view() else { return Ok(()) };
+        let (next, live) = (self.follows.next(), self.follows.is_live());
+        let (seen, appends) = match &self.seen {
+            Some((seen, appends)) => (Arc::ptr_eq(seen, &view), *appends),
+            None => (false, None),
+        };
+        match next {
+            Some(next) if live => {
+                if !seen || appends != Some(next) {
+                    published.check(next, &view)?;
+                }
+                self.seen = Some((view, Some(next)));
+                Ok(())
+            }
+            _ if seen => Ok(()),
+            _ => Err("a follower shows something new before it is up to date".to_owned()),
+        }
+    }
+
+    /// Sends a transaction on; whether it is on its way.
+    pub fn send(&mut self, raw: &Bytes, runnable: bool) -> Result<bool, String> {
+        let Ok(submission) = self.node.decode(raw) else { return Ok(false) };
+        let hash = submission.hash();
+        match self.node.send(submission, runnable) {
+            Ok(foreseal_node::Sent::Underway(underway)) => {
+                self.sent.push(Sent { underway, raw: raw.clone(), hash });
+                Ok(true)
+            }
+            Ok(foreseal_node::Sent::Done(_)) => Err("a follower admits a transaction by itself".to_owned()),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Its process ends: those that were not answered never are.
+    pub fn into_sent(self) -> impl Iterator<Item = Sent> {
+        self.sent.into_iter()
+    }
+
+    /// Submissions that were answered, each visible by then if it was taken.
+    pub fn answers(&mut self) -> Result<Vec<(Sent, Answered)>, String> {
+        let mut answered = Vec::new();
+        for sent in std::mem::take(&mut self.sent) {
+            let what = match sent.underway.take() {
+                None => {
+                    self.sent.push(sent);
+                    continue;
+                }
+                Some(Ok(foreseal_pool::Admission::Added(_))) => {
+                    self.find(&sent.hash).map_err(|what| format!("answered too early: {what}"))?;
+                    Answered::Taken
+                }
+                Some(Err(SubmitError::Unknown { .. })) => Answered::Unknown,
+                Some(Err(SubmitError::Away)) => Answered::Away,
+                Some(_) => Answered::Refused,
+            };
+            answered.push((sent, what));
+        }
+        Ok(answered)
+    }
+
+    /// Sees that it is what the sequencer is, its pool included; says what differs.
+    pub fn differs(&self, sequencer: &Node, accounts: &[Address]) -> Result<Option<String>, String> {
+        if !self.follows.is_live() || self.follows.next() != sequencer.appends() {
+            return Ok(Some(format!(
+                "it has {:?} appends of {:?}: {:?}",
+                self.follows.next(),
+                sequencer.appends(),
+                self.node.status().phase
+            )));
+        }
+        let (Some(own), Some(there)) = (self.node.view(), sequencer.view()) else {
+            return Ok(Some("there is no view".to_owned()));
+        };
+        let shown = |view: &View| Shown::of(view, accounts).map_err(|error| error.to_string());
+        if shown(&own)? != shown(&there)? {
+            return Ok(Some("another view".to_owned()));
+        }
+        let pool = |node: &Node, view: &View| {
+            let next = accounts.iter().map(|address| {
+                let account = view.pending().state.account(address).ok().flatten();
+                node.pool().next_nonce(address, account.map_or(0, |account| account.nonce))
+            });
+            let hashes = node.pool().all().iter().map(|one| one.hash()).collect::<Vec<_>>();
+            (hashes, node.pool().counts(), next.collect::<Vec<_>>())
+        };
+        let same = pool(&self.node, &own) == pool(sequencer, &there);
+        Ok((!same).then(|| "another pool".to_owned()))
+    }
+}

@@ -1,0 +1,60 @@
+//! Readers and subscribers of the sequencer.
+
+use crate::{
+    ledger::Check,
+    readers::{Client, Held},
+    run::Run,
+};
+
+/// Views that are held at a time.
+const HELD: usize = 6;
+
+impl Run {
+    /// A reader takes the newest view.
+    pub fn hold(&mut self, chance: u64) -> Check {
+        let held = Held::take(self.view()?, self.unwinds, chance, &self.senders.addresses())?;
+        if self.held.len() == HELD {
+            self.held.remove(0);
+        }
+        self.held.push(held);
+        Ok(())
+    }
+
+    /// All readers look again, and one lets go.
+    pub fn look(&mut self, chance: u64) -> Check {
+        let accounts = self.senders.addresses();
+        for held in &self.held {
+            held.look(self.unwinds, &accounts)?;
+            self.counts.held_views += 1;
+        }
+        if !self.held.is_empty() {
+            self.held.remove(usize::try_from(chance).unwrap_or(0) % self.held.len());
+        }
+        Ok(())
+    }
+
+    /// Readers of a process go with it.
+    pub fn forget_held(&mut self) {
+        self.held.clear();
+    }
+
+    /// A subscriber catches up.
+    pub fn follow(&mut self, chance: u64) -> Check {
+        let view = self.view()?;
+        if self.clients.len() < 4 {
+            self.clients.push(Client::new(&self.ledger, &view));
+        }
+        let at = usize::try_from(chance).unwrap_or(0) % self.clients.len();
+        let told = (!self.written, self.is_trimmed());
+        let before = self.clients[at].changes;
+        self.clients[at].follow(&view, &self.ledger, told)?;
+        self.counts.changes += self.clients[at].changes - before;
+        Ok(())
+    }
+
+    /// Whether the journal has lost its beginning.
+    pub fn is_trimmed(&self) -> bool {
+        let first = self.settings.datadir.join("journal").join("0000000001.segment");
+        !self.disk.files().contains(&first)
+    }
+}

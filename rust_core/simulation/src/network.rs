@@ -1,0 +1,345 @@
+//! What happens between the sequencer and its followers.
+
+use foreseal_node::Point;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::{
+    act::Given,
+    feed::{Feed, World},
+    follower::Answered,
+    ledger::Check,
+    pipe::Mangle,
+    readers::{Client, Held},
+    run::Run,
+    senders::Order,
+    world::End,
+};
+
+/// One thing that happens there. `at` is the follower's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Every thread of both sides may have a turn, so often.
+    Rounds { rounds: u64, chance: u64 },
+    /// A follower's process ends.
+    Kill { at: usize, kept: usize },
+    /// A follower's process ends where it comes to this.
+    Crash { at: usize, point: Point, after: u32 },
+    /// A connection breaks.
+    Cut { at: usize, kept: [u64; 2], reset: bool },
+    /// Nothing arrives any more, down, up or both, and nobody is told.
+    Silence { at: usize, down: bool, up: bool },
+    /// Whoever hears nothing gives up.
+    TimeOut,
+    /// Frames come twice, not, or in another order.
+    Mangle { at: usize, how: Mangle, chance: u64 },
+    /// Nothing arrives at a follower for a while.
+    Slow { at: usize, rounds: u64 },
+    /// Somebody submits through a follower.
+    Submit { at: usize, given: Given, sender: usize, chance: u64 },
+    /// Somebody takes a follower's newest view and holds on to it.
+    Hold { at: usize, chance: u64 },
+    /// Whoever holds a view of a follower looks again.
+    Look { at: usize },
+    /// A subscriber of a follower catches up.
+    Follow { at: usize },
+}
+
+/// One that `random` chooses.
+pub fn network(random: &mut StdRng) -> Network {
+    let at = random.random_range(0..2);
+    match random.random_range(0..1000) {
+        0..560 => Network::Rounds { rounds: random.random_range(1..6), chance: random.random() },
+        560..590 => Network::Kill { at, kept: random.random_range(0..200) },
+        590..620 => {
+            let point = if random.random_bool(0.5) { Point::BeforePublish } else { Point::Published };
+            Network::Crash { at, point, after: random.random_range(0..3) }
+        }
+        620..690 => Network::Cut { at, kept: random.random(), reset: random.random_bool(0.3) },
+        690..730 => {
+            let (down, up) = [(true, true), (true, false), (false, true)][random.random_range(0..3)];
+            Network::Silence { at, down, up }
+        }
+        730..770 => Network::TimeOut,
+        770..800 => {
+            let how = [Mangle::Twice, Mangle::Swap, Mangle::Lose][random.random_range(0..3)];
+            Network::Mangle { at, how, chance: random.random() }
+        }
+        800..820 => Network::Slow { at, rounds: random.random_range(1..20) },
+        820..910 => {
+            let given = [Given::Next, Given::Next, Given::Gap, Given::Again][random.random_range(0..4)];
+            Network::Submit { at, given, sender: random.random_range(0..3), chance: random.random() }
+        }
+        910..950 => Network::Hold { at, chance: random.random() },
+        950..975 => Network::Look { at },
+        _ => Network::Follow { at },
+    }
+}
+
+/// Rounds in which a follower has caught up: of two connections, if its cursor is gone, and each has some turns.
+const BOUND: u64 = 16;
+
+impl Run {
+    pub fn network(&mut self, network: Network) -> Check {
+        if self.feed.slots.is_empty() {
+            return Ok(());
+        }
+        let slots = self.feed.slots.len();
+        match network {
+            Network::Rounds { rounds, chance } => {
+                let mut random = StdRng::seed_from_u64(chance);
+                (0..rounds).try_for_each(|_| self.feed_round(&mut random, false))
+            }
+            Network::TimeOut => {
+                self.feed.time_out();
+                self.feed.counts.fault("nothing is heard for too long");
+                Ok(())
+            }
+            Network::Kill { at, kept } => {
+                if self.feed.slots[at % slots].follower.is_some() {
+                    self.feed.end(at % slots, kept);
+                    self.feed.counts.fault("follower killed");
+                }
+                Ok(())
+            }
+            Network::Crash { at, point, after } => {
+                if let Some(follower) = &self.feed.slots[at % slots].follower {
+                    follower.watch.arm(point, after, End::Process);
+                }
+                Ok(())
+            }
+            Network::Cut { at, kept, reset } => {
+                self.cut(at % slots, kept, reset);
+                Ok(())
+            }
+            Network::Silence { at, down, up } => {
+                self.fall_silent(at % slots, down, up);
+                Ok(())
+            }
+            Network::Mangle { at, how, chance } => {
+                self.mangle(at % slots, how, chance);
+                Ok(())
+            }
+            Network::Slow { at, rounds } => {
+                self.feed.slots[at % slots].slow = rounds;
+                self.feed.counts.fault("slow follower");
+                Ok(())
+            }
+            Network::Submit { at, given, sender, chance } => {
+                self.submit_there(at % slots, given, sender, chance)
+            }
+            Network::Hold { at, chance } => self.hold_there(at % slots, chance),
+            Network::Look { at } => self.look_there(at % slots),
+            Network::Follow { at } => self.follow_there(at % slots),
+        }
+    }
+
+    /// Everybody has a turn.
+    pub fn feed_round(&mut self, random: &mut StdRng, all: bool) -> Check {
+        self.with_followers(|feed, world| feed.round(world, random, all))?;
+        self.answered();
+        Ok(())
+    }
+
+    /// Does something with the followers.
+    pub fn with_followers<T>(
+        &mut self,
+        act: impl FnOnce(&mut Feed, &World<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let sequencer = self.process.as_ref().map(|process| &process.node);
+        let world = World {
+            sequencer,
+            settings: &self.settings,
+            clocks: &self.clocks,
+            disk: &self.disk,
+            weather: &self.weather,
+            empty: sequencer.is_some_and(|node| matches!(node.store().head(), Ok(None))),
+            trimmed: self.is_trimmed(),
+        };
+        let done = act(&mut self.feed, &world);
+        for line in std::mem::take(&mut self.feed.notes) {
+            self.note(&line);
+        }
+        done
+    }
+
+    /// What came of submissions.
+    fn answered(&mut self) {
+        for at in 0..self.feed.slots.len() {
+            for (sent, what) in std::mem::take(&mut self.feed.slots[at].answered) {
+                self.feed.counts.answered += 1;
+                match what {
+                    Answered::Taken => self.senders.take(&sent.raw, sent.hash),
+                    Answered::Unknown => {
+                        let there = self.process.as_ref().is_some_and(|process| {
+                            let view = process.node.view();
+                            let shown = view.and_then(|view| view.transaction(&sent.hash).ok().flatten());
+                            process.node.pool().contains(&sent.hash) || shown.is_some()
+                        });
+                        self.senders.may_take(sent.hash);
+                        self.feed.counts.fault(if there {
+                            "connection ends after a submission is admitted"
+                        } else {
+                            "connection ends before a submission is admitted"
+                        });
+                    }
+                    Answered::Away => self.feed.counts.fault("connection ends before a submission is sent"),
+                    Answered::Refused => {}
+                }
+            }
+        }
+    }
+
+    fn cut(&mut self, at: usize, kept: [u64; 2], reset: bool) {
+        let Some(connection) = &self.feed.slots[at].connection else { return };
+        let part = |pipe: &crate::pipe::Pipe, chance: u64| {
+            usize::try_from(chance % (pipe.under_way() as u64 + 1)).unwrap_or(0)
+        };
+        let (down, up) = (part(&connection.down, kept[0]), part(&connection.up, kept[1]));
+        let cut = (connection.down.cut(down, reset), connection.up.cut(up, reset));
+        self.feed.counts.fault(match cut {
+            (true, _) => "connection cut in the middle of a frame down",
+            (false, true) => "connection cut in the middle of a frame up",
+            _ => "connection cut between frames",
+        });
+    }
+
+    fn fall_silent(&mut self, at: usize, down: bool, up: bool) {
+        let Some(connection) = &self.feed.slots[at].connection else { return };
+        if down {
+            connection.down.fall_silent();
+        }
+        if up {
+            connection.up.fall_silent();
+        }
+        self.feed.counts.fault(match (down, up) {
+            (true, true) => "half-open connection: gone without a word",
+            (true, false) => "half-open connection: nothing comes down",
+            _ => "half-open connection: nothing comes up",
+        });
+    }
+
+    fn mangle(&mut self, at: usize, how: Mangle, chance: u64) {
+        let Some(connection) = &self.feed.slots[at].connection else { return };
+        if connection.down.mangle(how, chance) {
+            self.feed.counts.fault(match how {
+                Mangle::Twice => "frame comes twice",
+                Mangle::Swap => "frames in another order",
+                Mangle::Lose => "frame lost",
+            });
+        }
+    }
+
+    /// Somebody submits through a follower, by what that shows.
+    fn submit_there(&mut self, at: usize, given: Given, sender: usize, chance: u64) -> Check {
+        let address = self.senders.address(sender);
+        let Some(follower) = &mut self.feed.slots[at].follower else { return Ok(()) };
+        let Some(view) = follower.node.view() else { return Ok(()) };
+        // A view of before an unwind cannot tell.
+        let Ok(account) = foreseal_state::StateReader::account(&view.pending().state, &address) else {
+            return Ok(());
+        };
+        let next = follower.node.pool().next_nonce(&address, account.map_or(0, |account| account.nonce));
+        let order = Order { wallet: sender, nonce: next, kind: chance % 11, tip: 1 + chance / 11 % 3 };
+        let raw = match given {
+            Given::Gap => self.senders.sign(Order { nonce: next + 2, ..order }),
+            Given::Again => match self.senders.taken(chance) {
+                Some(raw) => raw.clone(),
+                None => return Ok(()),
+            },
+            _ => self.senders.sign(order),
+        };
+        follower.send(&raw, chance.is_multiple_of(5))?;
+        Ok(())
+    }
+
+    fn hold_there(&mut self, at: usize, chance: u64) -> Check {
+        let (unwinds, accounts) = (self.unwinds, self.senders.addresses());
+        let level = self.is_level(at)?;
+        let slot = &mut self.feed.slots[at];
+        let Some(view) = slot.follower.as_ref().and_then(|follower| follower.node.view()) else {
+            return Ok(());
+        };
+        if level {
+            slot.held.truncate(3);
+            slot.held.insert(0, Held::take(view, unwinds, chance, &accounts)?);
+        }
+        Ok(())
+    }
+
+    fn look_there(&mut self, at: usize) -> Check {
+        let accounts = self.senders.addresses();
+        for held in &self.feed.slots[at].held {
+            held.look(self.unwinds, &accounts)?;
+            self.counts.held_views += 1;
+        }
+        self.feed.slots[at].held.pop();
+        Ok(())
+    }
+
+    /// Whether a follower shows what the sequencer shows.
+    fn is_level(&self, at: usize) -> Result<bool, String> {
+        let sequencer = self.node()?;
+        let Some(follower) = &self.feed.slots[at].follower else { return Ok(false) };
+        let same = follower.follows.next() == sequencer.appends() && follower.follows.is_live();
+        Ok(same && follower.node.view().map(|view| view.place()) == Some(self.view()?.place()))
+    }
+
+    fn follow_there(&mut self, at: usize) -> Check {
+        if !self.is_level(at)? {
+            return Ok(());
+        }
+        let told = (!self.written, self.is_trimmed());
+        let slot = &mut self.feed.slots[at];
+        let Some(view) = slot.follower.as_ref().and_then(|follower| follower.node.view()) else {
+            return Ok(());
+        };
+        let client = slot.client.get_or_insert_with(|| Client::new(&self.ledger, &view));
+        let before = client.changes;
+        client.follow(&view, &self.ledger, told).map_err(|what| format!("through a follower, {what}"))?;
+        self.counts.changes += client.changes - before;
+        Ok(())
+    }
+
+    /// Once nothing goes wrong any more, every follower is soon what the sequencer is, the pool included.
+    pub fn catch_up(&mut self) -> Check {
+        if self.feed.slots.is_empty() {
+            return Ok(());
+        }
+        // A follower begins with the store.
+        self.node()?.write_store();
+        self.come_level()
+    }
+
+    /// As [`Self::catch_up`], with the store as it is.
+    pub fn come_level(&mut self) -> Check {
+        self.feed.time_out();
+        let mut random = StdRng::seed_from_u64(self.setup.seed);
+        let accounts = self.senders.addresses();
+        for slot in &self.feed.slots {
+            if let Some(follower) = &slot.follower {
+                follower.watch.disarm();
+            }
+        }
+        for at in 0..self.feed.slots.len() {
+            let mut differs = None;
+            for round in 0..=BOUND {
+                let node = self.node()?;
+                let follower = self.feed.slots[at].follower.as_ref();
+                differs = match follower {
+                    Some(follower) => follower.differs(node, &accounts)?,
+                    None => Some("there is none".to_owned()),
+                };
+                if differs.is_none() || round == BOUND {
+                    break;
+                }
+                self.feed_round(&mut random, true)?;
+            }
+            if let Some(what) = differs {
+                return Err(format!("after {BOUND} rounds follower {at} has not caught up: {what}"));
+            }
+            self.follow_there(at)?;
+            self.look_there(at)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! One direction of a simulated socket: bytes that were written, of which some have arrived.
+
+use std::{
+    cell::RefCell,
+    io::{self, ErrorKind, Read, Write},
+    rc::Rc,
+};
+
+use foreseal_node::wire::{GREATEST_DOWN, WireError, read_frame};
+
+/// Bytes before the body of a frame says how long it is.
+const LENGTH: usize = 4;
+/// Bytes on their way at which whoever writes has to wait.
+const FULL: usize = 16 << 10;
+
+/// How a direction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// Behind what was written the stream ends.
+    Closed,
+    /// The same, with an error.
+    Reset,
+}
+
+/// What is done to frames on their way. No socket does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mangle {
+    Twice,
+    Swap,
+    Lose,
+}
+
+struct Bytes {
+    /// Written and not read.
+    bytes: Vec<u8>,
+    /// How many of them can be read.
+    arrived: usize,
+    state: State,
+    /// Nothing arrives any more, and nobody is told.
+    silent: bool,
+    /// Who reads has waited for too long.
+    timed_out: bool,
+    mangled: bool,
+    /// Says how large the next piece is.
+    dice: u64,
+    /// All that was ever written.
+    record: Vec<u8>,
+}
+
+/// Both ends of a direction.
+#[derive(Clone)]
+pub struct Pipe(Rc<RefCell<Bytes>>);
+
+/// What a look at the reading end tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// Who reads a frame now waits.
+    Not,
+    /// A frame, the end or an error is there.
+    Yes,
+}
+
+/// Reads what has arrived, and would wait behind it.
+struct Probe<'p> {
+    rest: &'p [u8],
+    end: Option<State>,
+}
+
+impl Read for Probe<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() && !out.is_empty() {
+            return match self.end {
+                Some(State::Closed) => Ok(0),
+                Some(_) => Err(ErrorKind::ConnectionReset.into()),
+                None => Err(ErrorKind::WouldBlock.into()),
+            };
+        }
+        self.rest.read(out)
+    }
+}
+
+impl Pipe {
+    pub fn new(dice: u64) -> Self {
+        Self(Rc::new(RefCell::new(Bytes {
+            bytes: Vec::new(),
+            arrived: 0,
+            state: State::Open,
+            silent: false,
+            timed_out: false,
+            mangled: false,
+            dice,
+            record: Vec::new(),
+        })))
+    }
+
+    /// Bytes on their way.
+    pub fn under_way(&self) -> usize {
+        let pipe = self.0.borrow();
+        pipe.bytes.len() - pipe.arrived
+    }
+
+    /// Whether who writes has to wait. What has arrived is as good as read, also where it is not a whole frame.
+    pub fn is_full(&self) -> bool {
+        self.under_way() > FULL
+    }
+
+    /// So many more bytes arrive.
+    pub fn arrive(&self, count: usize) {
+        let mut pipe = self.0.borrow_mut();
+        if !pipe.silent {
+            pipe.arrived = pipe.bytes.len().min(pipe.arrived.saturating_add(count));
+        }
+    }
+
+    /// One side has gone in good order, or its process has ended: what is on its way arrives.
+    pub fn close(&self) {
+        let mut pipe = self.0.borrow_mut();
+        if pipe.state == State::Open {
+            pipe.state = State::Closed;
+        }
+    }
+
+    /// It breaks behind `kept` of the bytes on their way. Whether that is in the middle of a frame.
+    pub fn cut(&self, kept: usize, reset: bool) -> bool {
+        let mut pipe = self.0.borrow_mut();
+        let end = pipe.bytes.len().min(pipe.arrived.saturating_add(kept));
+        pipe.bytes.truncate(end);
+        pipe.state = if reset { State::Reset } else { State::Closed };
+        pipe.silent = false;
+        frames(&pipe.bytes).last().map_or(0, |&(_, end)| end) != pipe.bytes.len()
+    }
+
+    /// From now on nothing arrives.
+    pub fn fall_silent(&self) {
+        self.0.borrow_mut().silent = true;
+    }
+
+    /// So much time goes by that who waits for something on a silent one gives up.
+    pub fn time_out(&self) {
+        let mut pipe = self.0.borrow_mut();
+        pipe.timed_out |= pipe.silent;
+    }
+
+    /// Does something to the frames that have not begun to arrive; whether there were enough.
+    pub fn mangle(&self, how: Mangle, chance: u64) -> bool {
+        let mut pipe = self.0.borrow_mut();
+        let whole: Vec<_> =
+            frames(&pipe.bytes).into_iter().filter(|&(start, _)| start >= pipe.arrived).collect();
+        // The last one may not be whole.
+        let wanted = if how == Mangle::Swap { 2 } else { 1 };
+        let Some(choices) = whole.len().checked_sub(wanted - 1).filter(|choices| *choices > 0) else {
+            return false;
+        };
+        let at = usize::try_from(chance % choices as u64).unwrap_or(0);
+        let (start, end) = whole[at];
+        let frame = pipe.bytes[start..end].to_vec();
+        match how {
+            Mangle::Twice => drop(pipe.bytes.splice(end..end, frame)),
+            Mangle::Lose => drop(pipe.bytes.drain(start..end)),
+            Mangle::Swap => {
+                let (_, second) = whole[at + 1];
+                drop(pipe.bytes.splice(second..second, frame));
+                drop(pipe.bytes.drain(start..end));
+            }
+        }
+        pipe.mangled = true;
+        true
+    }
+
+    /// All that was ever written.
+    pub fn record(&self) -> Vec<u8> {
+        self.0.borrow().record.clone()
+    }
+
+    /// One that holds these bytes, all of which arrive, and ends.
+    pub fn of(bytes: &[u8]) -> Self {
+        let pipe = Self::new(bytes.len() as u64);
+        pipe.0.borrow_mut().bytes = bytes.to_vec();
+        pipe.arrive(bytes.len());
+        pipe.close();
+        pipe
+    }
+
+    pub fn is_timed_out(&self) -> bool {
+        self.0.borrow().timed_out
+    }
+
+    pub fn is_mangled(&self) -> bool {
+        self.0.borrow().mangled
+    }
+
+    /// Whether a reader of frames has something to read.
+    pub fn ready(&self) -> Ready {
+        let pipe = self.0.borrow();
+        let end = (pipe.arrived == pipe.bytes.len() && pipe.state != State::Open).then_some(pipe.state);
+        let mut probe = Probe { rest: &pipe.bytes[..pipe.arrived], end };
+        match read_frame(&mut probe, GREATEST_DOWN) {
+            Err(WireError::Io(error)) if error.kind() == ErrorKind::WouldBlock && !pipe.timed_out => {
+                Ready::Not
+            }
+            _ => Ready::Yes,
+        }
+    }
+}
+
+/// Where the whole frames in `bytes` begin and end; the first begins at 0.
+pub fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(length) = bytes[at..].first_chunk::<LENGTH>() {
+        let end = at + LENGTH + usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        if end > bytes.len() {
+            break;
+        }
+        found.push((at, end));
+        at = end;
+    }
+    found
+}
+
+impl Bytes {
+    /// A number from 1 to `most`, small ones more often.
+    fn piece(&mut self, most: usize) -> usize {
+        self.dice = self.dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let draw = usize::try_from(self.dice >> 40).unwrap_or(0);
+        let most = if draw.is_multiple_of(3) { most.min(5) } else { most };
+        1 + (draw >> 2) % most
+    }
+}
+
+impl Read for Pipe {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut pipe = self.0.borrow_mut();
+        if out.is_empty() {
+            return Ok(0);
+        }
+        if pipe.arrived == 0 {
+            return match pipe.state {
+                State::Closed if pipe.bytes.is_empty() => Ok(0),
+                State::Reset if pipe.bytes.is_empty() => Err(ErrorKind::ConnectionReset.into()),
+                _ => Err(ErrorKind::WouldBlock.into()),
+            };
+        }
+        let most = out.len().min(pipe.arrived);
+        let count = pipe.piece(most);
+        if count == 3 {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        for (to, from) in out.iter_mut().zip(pipe.bytes.drain(..count)) {
+            *to = from;
+        }
+        pipe.arrived -= count;
+        Ok(count)
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut pipe = self.0.borrow_mut();
+        if pipe.state != State::Open {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let count = pipe.piece(bytes.len());
+        pipe.bytes.extend_from_slice(&bytes[..count]);
+        pipe.record.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
