@@ -28,7 +28,7 @@ impl Shown {
         for executed in [view.pending(), view.latest()] {
             let block = &executed.block;
             (executed.number(), block.hash, executed.state.root()).hash(&mut hasher);
-            for step in view.steps(executed)?.iter() {
+            for step in &view.steps(executed)? {
                 (step.hash, step.transactions).hash(&mut hasher);
             }
             for (transaction, receipt) in block.transactions.iter().zip(&block.receipts) {

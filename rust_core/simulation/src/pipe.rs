@@ -31,7 +31,7 @@ pub enum Mangle {
     Lose,
 }
 
-struct Bytes {
+struct Way {
     /// Written and not read.
     bytes: Vec<u8>,
     /// How many of them can be read.
@@ -50,7 +50,7 @@ struct Bytes {
 
 /// Both ends of a direction.
 #[derive(Clone)]
-pub struct Pipe(Rc<RefCell<Bytes>>);
+pub struct Pipe(Rc<RefCell<Way>>);
 
 /// What a look at the reading end tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Read for Probe<'_> {
 
 impl Pipe {
     pub fn new(dice: u64) -> Self {
-        Self(Rc::new(RefCell::new(Bytes {
+        Self(Rc::new(RefCell::new(Way {
             bytes: Vec::new(),
             arrived: 0,
             state: State::Open,
@@ -218,7 +218,7 @@ pub fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-impl Bytes {
+impl Way {
     /// A number from 1 to `most`, small ones more often.
     fn piece(&mut self, most: usize) -> usize {
         self.dice = self.dice.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
