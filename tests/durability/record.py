@@ -4,11 +4,14 @@ import hashlib
 import json
 import sys
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 Position = tuple[int, int]
 """Number of a block and index of a step in it."""
+
+_END = sys.maxsize
+"""The index of what belongs to a block after all its steps."""
 
 
 class Step(NamedTuple):
@@ -50,6 +53,8 @@ class Record:
         self.newest: Position = (0, 0)
         self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
+        # By number of a block what was kept of it, field and key, and where: `after` looks at no more than it gives.
+        self._by_block: defaultdict[int, dict[tuple[str, Any], Position]] = defaultdict(dict)
         self._lock = threading.Lock()
 
     def saw_step(self, status: dict[str, Any], block: dict[str, Any], receipts: list[dict[str, Any]]) -> None:
@@ -62,8 +67,8 @@ class Record:
                 self._fault("mixed", f"status {status} and block {block['number']} {step.hash} are of two views")
             if tuple(receipt["transactionHash"] for receipt in receipts) != step.transactions:
                 self._fault("mixed", f"receipts and transactions of {position} are of two views")
-            self._keep(self.steps, position, step)
-            self._keep(self.receipts, position, digest)
+            self._keep_same("steps", position, step, position)
+            self._keep_same("receipts", position, digest, position)
             self._reached(position)
             self._seal(int(status["latest"], 16), block["parentHash"])
 
@@ -77,7 +82,7 @@ class Record:
             known = self.answers.get(block["hash"])
             if known is not None:
                 bound = max(bound, known.at_least)
-            self.answers[block["hash"]] = Answer(bound, _names(block))
+            self._keep("answers", block["hash"], Answer(bound, _names(block)), bound)
             self._reached(bound)
 
     def saw_receipt(self, receipt: dict[str, Any]) -> None:
@@ -87,7 +92,7 @@ class Record:
             known = self.places.get(receipt["transactionHash"])
             if known is not None and known._replace(block_hash="") != place._replace(block_hash=""):
                 self._fault("changed", f"receipt of {receipt['transactionHash']}: {known}, then {place}")
-            self.places[receipt["transactionHash"]] = place
+            self._keep("places", receipt["transactionHash"], place, (place.number, _END))
 
     def fault(self, kind: str, what: str) -> None:
         """A promise that was broken; kinds are counted."""
@@ -98,24 +103,29 @@ class Record:
         """The part of the record from this position on."""
         part = Record()
         with self._lock:
-            part.steps = {at: step for at, step in self.steps.items() if at >= position}
-            part.receipts = {at: digest for at, digest in self.receipts.items() if at >= position}
-            part.answers = {name: answer for name, answer in self.answers.items() if answer.at_least >= position}
-            part.places = {name: place for name, place in self.places.items() if place.number >= position[0]}
-            part.sealed = {number: name for number, name in self.sealed.items() if number >= position[0]}
             part.newest = self.newest
+            for number in range(position[0], max(self._by_block, default=-1) + 1):
+                for (field, key), place in self._by_block.get(number, {}).items():
+                    if place >= position:
+                        part._keep(field, key, getattr(self, field)[key], place)
         return part
 
-    def _keep(self, known: dict[Position, Any], position: Position, value: Any) -> None:
-        if known.setdefault(position, value) != value:
-            self._fault("changed", f"{position} was {known[position]}, then {value}")
+    def _keep(self, field: str, key: Any, value: Any, place: Position) -> None:
+        getattr(self, field)[key] = value
+        self._by_block[place[0]][field, key] = place
+
+    def _keep_same(self, field: str, key: Any, value: Any, place: Position) -> None:
+        known = getattr(self, field).get(key)
+        if known is None:
+            self._keep(field, key, value, place)
+        elif known != value:
+            self._fault("changed", f"{field} of {key}: {known}, then {value}")
 
     def _reached(self, position: Position) -> None:
         self.newest = max(self.newest, position)
 
     def _seal(self, number: int, name: str) -> None:
-        if self.sealed.setdefault(number, name) != name:
-            self._fault("changed", f"sealed block {number} was {self.sealed[number]}, then {name}")
+        self._keep_same("sealed", number, name, (number, _END))
 
     def _fault(self, kind: str, what: str) -> None:
         self.counts[kind] += 1

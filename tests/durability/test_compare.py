@@ -1,6 +1,7 @@
 """The comparison of a campaign notices every kind of loss: a campaign that finds nothing must be able to find it."""
 
 import json
+import random
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -73,6 +74,26 @@ def copy_of(recorded: Recorded) -> Record:
     for name in ("steps", "receipts", "answers", "places", "sealed"):
         setattr(record, name, deepcopy(getattr(record, name)))
     return record
+
+
+def test_a_part_of_a_record_has_all_that_was_read_from_a_position_on() -> None:
+    whole, draw = Record(), random.Random(1)
+    for name in draw.sample([f"{name:064x}" for name in range(1000)], 300):
+        number, index = draw.randrange(30), draw.randrange(5)
+        status = {"block": hex(number), "index": hex(index), "hash": name, "latest": hex(max(number - 1, 0))}
+        block = {"number": hex(number), "hash": name, "parentHash": str(number), "transactions": []}
+        receipt = {"transactionHash": name, "blockNumber": hex(number), "transactionIndex": "0x0", "blockHash": name}
+        whole.saw_step(status, block, [])
+        whole.saw_answer((max(number - 1, 0), index), block)
+        whole.saw_receipt(receipt | {"logs": []})
+    for since in ((0, 0), (7, 3), (29, 4), (30, 0)):
+        part = whole.after(since)
+        assert part.steps == {at: step for at, step in whole.steps.items() if at >= since}
+        assert part.receipts == {at: digest for at, digest in whole.receipts.items() if at >= since}
+        assert part.answers == {name: answer for name, answer in whole.answers.items() if answer.at_least >= since}
+        assert part.places == {name: place for name, place in whole.places.items() if place.number >= since[0]}
+        assert part.sealed == {number: name for number, name in whole.sealed.items() if number >= since[0]}
+        assert (part.newest, part.after((9, 0)).steps) == (whole.newest, whole.after(max(since, (9, 0))).steps)
 
 
 def test_what_was_read_is_found_again(rpc: Rpc, recorded: Recorded) -> None:
