@@ -13,7 +13,7 @@ collect_ignore = ["example_project"]
 
 # The gate draws the same cases every time, so that a red one speaks of the change in front of it; `make properties`
 # draws others.
-settings.register_profile("gate", derandomize=True)
+settings.register_profile("gate", deadline=None, derandomize=True)
 settings.register_profile("properties", max_examples=5000, deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("gate")
 
