@@ -117,8 +117,8 @@ class Campaign:
         return node
 
     def _compare(self, node: LiveNode, blocks: int) -> None:
-        since = max(self.record.newest[0] - blocks, 0), 0
-        self.summary.compared += compare(node.rpc, self.record.after(since), self.record)
+        for part in self.record.parts(blocks):
+            self.summary.compared += compare(node.rpc, part, self.record)
 
     def _live_and_die(self, node: LiveNode, round_: int) -> None:
         clients = Clients(node.url, self._board, self.record, self._rng.getrandbits(32))

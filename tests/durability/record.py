@@ -5,11 +5,14 @@ import json
 import sys
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 Position = tuple[int, int]
 """Number of a block and index of a step in it."""
 
+# Blocks that are compared at once.
+_PART = 20
 _END = sys.maxsize
 """The index of what belongs to a block after all its steps."""
 
@@ -99,12 +102,21 @@ class Record:
         with self._lock:
             self._fault(kind, what)
 
-    def after(self, position: Position) -> "Record":
-        """The part of the record from this position on."""
+    def parts(self, blocks: int) -> Iterator["Record"]:
+        """What is known of so many blocks before the newest, a few at once, the oldest first.
+
+        A node forgets the steps of old blocks: to ask for all of them takes so long that the last ones are gone.
+        """
+        last = self.newest[0]
+        for number in range(max(last - blocks, 0), last + 1, _PART):
+            yield self.after((number, 0), number + _PART if number + _PART <= last else None)
+
+    def after(self, position: Position, until: int | None = None) -> "Record":
+        """The part of the record from this position on, and of blocks before `until`."""
         part = Record()
         with self._lock:
             part.newest = self.newest
-            for number in range(position[0], max(self._by_block, default=-1) + 1):
+            for number in range(position[0], until or max(self._by_block, default=-1) + 1):
                 for (field, key), place in self._by_block.get(number, {}).items():
                     if place >= position:
                         part._keep(field, key, getattr(self, field)[key], place)

@@ -93,6 +93,11 @@ def test_a_part_of_a_record_has_all_that_was_read_from_a_position_on() -> None:
         assert part.answers == {name: answer for name, answer in whole.answers.items() if answer.at_least >= since}
         assert part.places == {name: place for name, place in whole.places.items() if place.number >= since[0]}
         assert part.sealed == {number: name for number, name in whole.sealed.items() if number >= since[0]}
+        parts = [*whole.parts(30 - since[0])]
+        assert len(parts) > 1 or since[0] > 8
+        for field in ("steps", "receipts", "answers", "places", "sealed"):
+            joined = {key: value for each in parts for key, value in getattr(each, field).items()}
+            assert joined == getattr(whole.after((whole.newest[0] - 30 + since[0], 0)), field)
         assert (part.newest, part.after((9, 0)).steps) == (whole.newest, whole.after(max(since, (9, 0))).steps)
 
 

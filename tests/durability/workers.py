@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -258,12 +259,11 @@ class Campaign:
         self.summary.shown_ms[kind].append(round((time.time() - moment) * 1000))
 
     def _compare(self, node: LiveNode, blocks: int) -> None:
-        since = max(self.record.newest[0] - blocks, 0), 0
-        part = self.record.after(since)
-        # Another connection each time: any worker.
-        with contextlib.closing(Rpc(node.url)) as rpc:
-            wait_for(lambda: self._reached(rpc, part), WHOLE, f"worker that has {part.newest}")
-            self.summary.compared += compare(rpc, part, self.record)
+        for part in self.record.parts(blocks):
+            # Another connection each time: any worker.
+            with contextlib.closing(Rpc(node.url)) as rpc:
+                wait_for(partial(self._reached, rpc, part), WHOLE, f"worker that has {part.newest}")
+                self.summary.compared += compare(rpc, part, self.record)
 
     def _reached(self, rpc: Rpc, part: Record) -> bool:
         status = rpc("foreseal_status")
