@@ -85,6 +85,8 @@ def fuzz(target: str, executions: int, seed: int, seconds: int, program: Path | 
         "max_len": longest,
         "max_total_time": seconds,
         "timeout": 20,
+        # What took long on a machine that stood still meanwhile is no finding; what never ends is one.
+        "report_slow_units": 3600,
         "rss_limit_mb": 3000,
         "print_final_stats": 1,
         "artifact_prefix": f"{found}/",
