@@ -5,11 +5,11 @@
 mod support;
 
 use std::{
-    io::Write,
+    io::{self, Write},
     os::unix::net::UnixListener,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
@@ -17,11 +17,11 @@ use std::{
 };
 
 use alloy_primitives::Bytes;
-use foreseal_journal::RealDisk;
+use foreseal_journal::{Identity, RealDisk};
 use foreseal_node::{
-    Answering, Development, FinalityDepth, Node, Phase, Point, Production, SteppedClock, SubmitError,
+    Answering, Development, FinalityDepth, Node, Phase, Point, Production, Room, SteppedClock, SubmitError,
     Watcher, changes, export_chain, import_chain,
-    wire::{Cursor, Down, GREATEST_UP, Up, Welcome, read_frame, write_numbered},
+    wire::{Cursor, Down, GREATEST_DOWN, GREATEST_UP, Hello, Up, Welcome, read_frame, write_numbered},
 };
 use foreseal_pool::{Pool, PoolConfig};
 use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
@@ -92,6 +92,59 @@ fn of_a_submission_whose_answer_is_lost_nothing_is_known() {
     assert_eq!(follower.submit(&raw), Ok(hash));
     sequencer.tick();
     assert_eq!(caught_up(&sequencer.node, &follower).pending().block.transactions[0].hash(), hash);
+}
+
+/// What a follower is sent.
+#[derive(Clone, Default)]
+struct Sent(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sent {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whoever has an answer has been told what it did, also where both are at hand at once.
+#[test]
+fn an_answer_stands_behind_what_the_submission_did_to_the_pool() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let node = support::open_node(support::settings(datadir.path(), &wallets)).unwrap();
+    let _producer = node.start_by_hand(Arc::<Armed>::default(), Room::default()).unwrap();
+    let genesis = node.view().unwrap().sealed(0).unwrap().unwrap().block.hash;
+    let identity = Identity { chain_id: node.spec().chain_id(), genesis };
+    let hello = Hello { identity, name: String::new(), cursor: Cursor::From { sequence: 0 } };
+    let sent = Sent::default();
+    let mut serves =
+        node.serve_by_hand(&mut Up::Hello(hello).encode().as_slice(), Box::new(sent.clone())).unwrap();
+    while !serves.is_live() {
+        serves.turn().unwrap();
+    }
+    serves.turn().unwrap();
+    sent.0.lock().unwrap().clear();
+    let mut submission = Vec::new();
+    let raw = wallets[0].transfer(0, wallets[0].address, 1, Fees::default());
+    node.decode(&raw).unwrap().encode(&mut submission);
+    let submit = Up::Submit { number: 7, runnable: false, submission: submission.into() };
+    assert!(serves.hear(&mut submit.encode().as_slice()));
+    serves.turn().unwrap();
+    serves.turn().unwrap();
+    let sent = sent.0.lock().unwrap().clone();
+    let mut sent = sent.as_slice();
+    let mut told = Vec::new();
+    while let Some((kind, mut body)) = read_frame(&mut sent, GREATEST_DOWN).unwrap() {
+        // Its number is for others to look at.
+        body.truncate(body.len() - 4);
+        match Down::decode(kind, body).unwrap() {
+            Down::Pool(_) => told.push("pool"),
+            Down::Answer { number: 7, .. } => told.push("answer"),
+            _ => {}
+        }
+    }
+    assert_eq!(told, ["pool", "answer"]);
 }
 
 /// Panics at the question without a word, and gives back any other.
