@@ -159,7 +159,7 @@ fn cut_down(run: &mut Run, down: &[u8], raw: &alloy_primitives::Bytes) -> Check 
 
 /// A submission is taken, or nothing is known of it.
 fn answered(follower: &mut Follower) -> Check {
-    for (_, what) in follower.answers()? {
+    for (_, what) in follower.answers(true)? {
         if matches!(what, Answered::Refused) {
             return Err("a submission is refused".to_owned());
         }

@@ -242,7 +242,7 @@ impl Feed {
     fn answers(&mut self, at: usize) -> Check {
         let slot = &mut self.slots[at];
         if let Some(follower) = &mut slot.follower {
-            slot.answered.extend(follower.answers()?);
+            slot.answered.extend(follower.answers(self.lasting)?);
         }
         Ok(())
     }

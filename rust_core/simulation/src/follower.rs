@@ -203,8 +203,9 @@ impl Follower {
         self.sent.into_iter()
     }
 
-    /// Submissions that were answered, each visible by then if it was taken.
-    pub fn answers(&mut self) -> Result<Vec<(Sent, Answered)>, String> {
+    /// Submissions that were answered, each visible by then if it was taken. A return to a snapshot may have taken it out of
+    /// the pool again before the answer: only on a `lasting` chain that is looked at.
+    pub fn answers(&mut self, lasting: bool) -> Result<Vec<(Sent, Answered)>, String> {
         let mut answered = Vec::new();
         for sent in std::mem::take(&mut self.sent) {
             let what = match sent.underway.take() {
@@ -213,7 +214,9 @@ impl Follower {
                     continue;
                 }
                 Some(Ok(foreseal_pool::Admission::Added(_))) => {
-                    self.find(&sent.hash).map_err(|what| format!("answered too early: {what}"))?;
+                    if lasting {
+                        self.find(&sent.hash).map_err(|what| format!("answered too early: {what}"))?;
+                    }
                     Answered::Taken
                 }
                 Some(Err(SubmitError::Unknown { .. })) => Answered::Unknown,
