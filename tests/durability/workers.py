@@ -33,6 +33,8 @@ VERIFIED = 3
 WHOLE, CALM = 60.0, 5.0
 # Connections in search of each worker, for each of them.
 LOOKS = 10
+# Seconds between two lines of a long campaign.
+SHOWN = 60.0
 
 
 @dataclass
@@ -110,7 +112,12 @@ class Campaign:
         begun = time.monotonic()
         crowd = Crowd(node.url, board, self.record, self._rng.getrandbits(32), self._submissions, self.summary.readers)
         try:
-            while sum(self.summary.kills.values()) < kills:
+            shown = begun
+            while (done := sum(self.summary.kills.values())) < kills:
+                if time.monotonic() - shown >= SHOWN:
+                    shown = time.monotonic()
+                    faults = sum(self.record.counts.values())
+                    print(f"{done} of {kills} kills in {shown - begun:.0f} s, {faults} faults", flush=True)
                 node = self._live_and_die(node)
                 self._compare(node, RECENT)
             time.sleep(2)
