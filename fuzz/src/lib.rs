@@ -1,9 +1,4 @@
 #![doc = include_str!("../README.md")]
-#![allow(
-    clippy::needless_for_each,
-    clippy::match_same_arms,
-    reason = "an oracle reads as the rule that it states"
-)]
 
 mod chain;
 pub mod corpus;

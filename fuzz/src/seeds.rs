@@ -9,7 +9,7 @@ use std::{
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
-use foreseal_journal::{Identity, Journal, Options, RealDisk, Record, Whole};
+use foreseal_journal::{Identity, Journal, Options, RealDisk, Record, Whole, encode_records};
 use foreseal_node::{
     FinalityDepth, Phase, PoolStart, Production, StoreStatus,
     wire::{Cursor, Down, Ending, Hello, Outcome, Pulse, Said, Up, Welcome},
@@ -142,7 +142,7 @@ fn journal(chain: &TestChain, inputs: &mut Inputs) {
 
 fn add_records(inputs: &mut Inputs, name: &str, records: &[Record]) {
     let mut bytes = vec![u8::try_from(records.len()).expect("an append has few records")];
-    records.iter().for_each(|record| record.encode(&mut bytes));
+    encode_records(records, &mut bytes);
     if bytes.len() < 8_000 {
         inputs.entry("record").or_default().push((name.to_owned(), bytes));
     }
@@ -306,7 +306,9 @@ fn values(chain: &TestChain, inputs: &mut Inputs) {
     root.extend([0xaa; 256]);
     let list_of = |parts: &[&dyn Encodable]| {
         let mut payload = Vec::new();
-        parts.iter().for_each(|part| part.encode(&mut payload));
+        for part in parts {
+            part.encode(&mut payload);
+        }
         let mut out = Vec::new();
         alloy_rlp::Header { list: true, payload_length: payload.len() }.encode(&mut out);
         out.extend(payload);

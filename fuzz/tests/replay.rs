@@ -1,7 +1,5 @@
 //! Every saved input through its target, and some damaged ones: the short form of `make fuzz`.
 
-#![allow(clippy::needless_for_each, reason = "an oracle reads as the rule that it states")]
-
 use std::fs;
 
 use foreseal_fuzz::{Mutator, TARGETS, corpus};
@@ -15,7 +13,9 @@ fn every_saved_input_keeps_every_promise() {
         let inputs = corpus::inputs(target.name).unwrap();
         assert!(inputs.len() > 3, "{} has only {} inputs", target.name, inputs.len());
         target.prepare();
-        inputs.iter().for_each(|input| target.execute(input));
+        for input in &inputs {
+            target.execute(input);
+        }
         target.execute(&[]);
     }
 }

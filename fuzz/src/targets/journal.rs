@@ -7,7 +7,9 @@ use std::{
 
 use alloy_consensus::Header;
 use alloy_primitives::B256;
-use foreseal_journal::{Identity, Journal, JournalError, Options, Record, check, simulated::SimulatedDisk};
+use foreseal_journal::{
+    Identity, Journal, JournalError, Options, Record, check, encode_records, simulated::SimulatedDisk,
+};
 
 use crate::{Memory, Target};
 
@@ -109,7 +111,7 @@ fn read(journal: &Journal) -> (u64, u64) {
         assert_eq!(append.sequence, first + count);
         let bytes = |records: &[Record]| {
             let mut out = Vec::new();
-            records.iter().for_each(|record| record.encode(&mut out));
+            encode_records(records, &mut out);
             out
         };
         assert_eq!(bytes(&append.records), bytes(&records(first + count)));

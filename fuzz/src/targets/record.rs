@@ -1,6 +1,6 @@
 //! The records of a journal's append.
 
-use foreseal_journal::{Outline, Record, decode_records, outline_records};
+use foreseal_journal::{Outline, Record, decode_records, encode_records, outline_records};
 
 use super::nothing;
 use crate::{Memory, Target};
@@ -31,7 +31,7 @@ fn run(input: &[u8]) {
 
 fn encode(records: &[Record]) -> Vec<u8> {
     let mut out = Vec::new();
-    records.iter().for_each(|record| record.encode(&mut out));
+    encode_records(records, &mut out);
     out
 }
 
@@ -41,8 +41,9 @@ fn check_outline(record: &Record, outline: Outline) {
             assert_eq!((step.number, step.index), (number, index));
         }
         (Record::Unwind { number: to, .. }, Outline::Unwind { number }) => assert_eq!(*to, number),
-        (Record::Seal { .. }, Outline::Seal) | (Record::Import { .. }, Outline::Import) => {}
-        (Record::Open { .. } | Record::Clock { .. } | Record::Finality { .. }, Outline::Other) => {}
+        (Record::Seal { .. }, Outline::Seal)
+        | (Record::Import { .. }, Outline::Import)
+        | (Record::Open { .. } | Record::Clock { .. } | Record::Finality { .. }, Outline::Other) => {}
         (record, outline) => panic!("{record:?} is outlined as {outline:?}"),
     }
 }

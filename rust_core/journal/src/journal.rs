@@ -10,6 +10,7 @@ use foreseal_types::mutant;
 use crate::{
     Identity, JournalError, Past, Place, Record, Recovery, Replay, Whole,
     disk::{Disk, DiskFile},
+    encode_records,
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
         segment_name,
@@ -89,9 +90,7 @@ impl Journal {
         self.newest = None;
         self.buffer.clear();
         self.buffer.resize(APPEND_HEADER, 0);
-        for record in records {
-            record.encode(&mut self.buffer);
-        }
+        encode_records(records, &mut self.buffer);
         let bytes = self.buffer.len() - APPEND_HEADER;
         let too_large = || JournalError::TooLarge { bytes, limit: GREATEST_APPEND };
         if bytes > GREATEST_APPEND {

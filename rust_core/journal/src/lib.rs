@@ -31,7 +31,7 @@ pub use lock::{DirLock, LockError};
 pub use offline::{OfflineError, OfflineJournal, journal_folder};
 pub use past::Past;
 pub use real_disk::RealDisk;
-pub use record::{Outline, Record, decode_records, outline_records};
+pub use record::{Outline, Record, decode_records, encode_records, outline_records};
 pub use recovery::{Recovery, TornTail};
 pub use repair::{Loss, Repair, plan_repair};
 pub use replay::{Append, Replay};

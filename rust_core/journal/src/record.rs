@@ -170,6 +170,13 @@ fn take_item<'a>(input: &mut &'a [u8]) -> alloy_rlp::Result<&'a [u8]> {
 /// Which record of an append does not decode, and why.
 pub type Malformed = (usize, String);
 
+/// Appends the bytes of an append's records, one after the other.
+pub fn encode_records(records: &[Record], out: &mut Vec<u8>) {
+    for record in records {
+        record.encode(out);
+    }
+}
+
 /// Reads the `count` records of an append, all of its bytes.
 ///
 /// # Errors
@@ -254,9 +261,7 @@ mod tests {
             Record::Finality { safe: 1, finalized: 1, trails: false },
         ];
         let mut bytes = Vec::new();
-        for record in &records {
-            record.encode(&mut bytes);
-        }
+        encode_records(&records, &mut bytes);
         let of_step = Outline::Step { number: 9, index: 300, bytes: step.encode().len() };
         let expected = [
             Outline::Other,

@@ -5,7 +5,7 @@ use alloy_primitives::B256;
 use crate::{
     Append, JournalError, Past, Record,
     layout::SegmentSector,
-    record::decode_records,
+    record::{decode_records, encode_records},
     segment::SegmentFile,
     stretch::Stretch,
     walk::{Walk, segment_numbers},
@@ -36,9 +36,7 @@ impl Whole {
     /// As the append with this number would be written.
     pub fn of(sequence: u64, hash: B256, records: &[Record]) -> Self {
         let mut bytes = Vec::new();
-        for record in records {
-            record.encode(&mut bytes);
-        }
+        encode_records(records, &mut bytes);
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         Self { sequence, hash, count, records: bytes }
     }
