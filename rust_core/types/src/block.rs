@@ -27,9 +27,9 @@ pub struct Block {
     pub transactions_length: usize,
 }
 
-/// The wire form of a block (yellow paper, EIP-4895).
+/// The wire form of a block (yellow paper, EIP-4895). Withdrawals that are not there are left out, and nothing stands for them.
 #[derive(Clone, Debug, RlpEncodable, RlpDecodable)]
-#[rlp(trailing)]
+#[rlp(trailing(canonical))]
 pub struct BlockBytes {
     pub header: Header,
     pub transactions: Vec<Envelope>,

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use alloy_consensus::{Eip658Value, ReceiptEnvelope, ReceiptWithBloom, TxType};
-use alloy_eips::eip2718::Encodable2718;
+use alloy_eips::{eip2718::Encodable2718, eip4895::Withdrawals};
 use alloy_primitives::{Address, B256, Bytes, FixedBytes, Log, U256};
 use alloy_rlp::{Decodable, Encodable, Header, PayloadView};
 use foreseal_types::{
-    Account, AccountDiff, ChangedAccount, Flashblock, NewCode, Receipt, StateDiff, StepSignature, logs_bloom,
+    Account, AccountDiff, BlockBytes, ChangedAccount, Flashblock, NewCode, Receipt, StateDiff, StepSignature,
+    logs_bloom,
 };
 use proptest::{collection::vec, option, prelude::*};
 
@@ -185,4 +186,21 @@ fn a_step_with_a_signature_of_another_length_is_refused() {
     short.extend(payload);
     let error = Flashblock::decode(&short).unwrap_err();
     assert_eq!(error.to_string(), "a step's signature does not have 65 bytes");
+}
+
+/// Found by a fuzzer: an empty string in their place was read as if they had been left out.
+#[test]
+fn withdrawals_that_are_not_there_are_left_out() {
+    let block = |withdrawals: &[u8]| {
+        let mut payload = alloy_rlp::encode(alloy_consensus::Header::default());
+        payload.extend([0xc0, 0xc0]);
+        payload.extend(withdrawals);
+        let mut bytes = Vec::new();
+        Header { list: true, payload_length: payload.len() }.encode(&mut bytes);
+        bytes.extend(payload);
+        alloy_rlp::decode_exact::<BlockBytes>(&bytes).map(|block| block.withdrawals)
+    };
+    assert_eq!(block(&[]), Ok(None));
+    assert_eq!(block(&[0xc0]), Ok(Some(Withdrawals::default())));
+    assert_eq!(block(&[0x80]), Err(alloy_rlp::Error::UnexpectedString));
 }
