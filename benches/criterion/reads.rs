@@ -21,7 +21,7 @@ use foreseal_node::{
     export_chain, import_chain,
 };
 use foreseal_rpc::{Api, Limits};
-use foreseal_testkit::{Contract, Fees, Wallet, erc20_balance_slot, erc20_transfer, test_genesis};
+use foreseal_testkit::{Contract, Fees, Wallet, counting, erc20_balance_slot, erc20_transfer, test_genesis};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use serde_json::{Value, json};
 
@@ -57,14 +57,9 @@ impl Site {
     }
 
     fn open(&self, recent: Recent) -> Opened {
-        let mut count = 0_u64;
-        let randomness = Box::new(move || {
-            count += 1;
-            B256::from(U256::from(count))
-        });
         let surroundings = Surroundings {
             clock: self.clock.clone(),
-            randomness,
+            randomness: counting(),
             secret: Box::new(|| B256::repeat_byte(1)),
             disk: Arc::new(RealDisk),
         };

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use alloy_primitives::{B256, Bytes, U256};
+use alloy_primitives::{B256, Bytes};
 use foreseal_journal::RealDisk;
 use foreseal_node::{
     Clock, Development, FinalityDepth, Node, Producer, Production, Settings, SteppedClock, StoreSettings,
@@ -10,7 +10,7 @@ use foreseal_node::{
 };
 use foreseal_pool::PoolConfig;
 use foreseal_rpc::{Api, Key, Limits};
-use foreseal_testkit::{Kinds, Wallet, Workload, test_genesis};
+use foreseal_testkit::{Kinds, Wallet, Workload, counting, test_genesis};
 use foreseal_types::keccak;
 
 /// Accounts of the chain.
@@ -92,11 +92,7 @@ impl TestChain {
             ..Settings::new(datadir.path().to_owned())
         };
         let clock = Arc::new(SteppedClock::default());
-        let mut count = 0_u64;
-        let randomness = Box::new(move || {
-            count += 1;
-            B256::from(U256::from(count))
-        });
+        let randomness = counting();
         let secret = Box::new(|| B256::repeat_byte(1));
         let surroundings =
             Surroundings { clock: clock.clone(), randomness, secret, disk: Arc::new(RealDisk) };

@@ -24,13 +24,11 @@ use foreseal_node::{
     wire::{Cursor, Down, GREATEST_DOWN, GREATEST_UP, Hello, Up, Welcome, read_frame, write_numbered},
 };
 use foreseal_pool::{Pool, PoolConfig};
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
 use support::{
     Bench, fingerprint,
-    pair::{caught_up, follow_here, follower_of, serving, socket, wait_for},
+    pair::{caught_up, follow_here, follower_of, serving, socket},
 };
-
-const LONG: Duration = Duration::from_secs(30);
 
 /// Greets the next follower as a sequencer with an empty pool does, and is gone when it has heard a submission: where the follower
 /// went on, and that submission.

@@ -13,7 +13,7 @@ use foreseal_journal::{
 use foreseal_node::{
     Change, Development, Node, NodeError, Phase, Role, Settings, SteppedClock, StoreSettings, changes,
 };
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
 use proptest::{
     prelude::*,
     strategy::ValueTree,
@@ -22,7 +22,7 @@ use proptest::{
 use support::{
     Bench, fingerprint,
     mix::{Act, Run, act, shown},
-    pair::{caught_up, follow, follow_here, serving, wait_for},
+    pair::{caught_up, follow, follow_here, serving},
 };
 
 fn pooled(node: &Node) -> Vec<alloy_primitives::B256> {

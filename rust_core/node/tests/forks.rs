@@ -127,9 +127,16 @@ fn without_its_system_contracts_a_chain_is_refused_with_that_reason() {
         let settings = settings_with(&datadir, &Wallet::some(1), |genesis| {
             assert_eq!(genesis.alloc.remove(&missing).and_then(|account| account.code), Some(code));
         });
-        let error = open(settings).err().unwrap();
-        assert_eq!(error, format!("system contract {missing}: no code"));
+        assert_refused(settings, &format!("system contract {missing}: no code"));
     }
+}
+
+/// Before the data directory has it.
+fn assert_refused(settings: Settings, reason: &str) {
+    let stored = settings.datadir.join("genesis.json");
+    let error = open(settings).err().unwrap();
+    assert!(error.starts_with(&format!("no block can follow the genesis given with --genesis: {reason} ")));
+    assert!(!stored.exists());
 }
 
 #[test]
@@ -146,10 +153,9 @@ fn a_proof_of_work_chain_is_not_produced() {
     };
     for change in [&never as &dyn Fn(&mut Genesis), &not_yet] {
         let datadir = tempfile::tempdir().unwrap();
-        let error = open(settings_with(&datadir, &wallets, change)).err().unwrap();
-        assert_eq!(
-            error,
-            "block 1 would not be a proof-of-stake block under this genesis; it can only be imported"
+        assert_refused(
+            settings_with(&datadir, &wallets, change),
+            "block 1 would not be a proof-of-stake block under this genesis; it can only be imported",
         );
     }
     let datadir = tempfile::tempdir().unwrap();

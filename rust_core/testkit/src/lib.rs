@@ -1,9 +1,12 @@
-//! For tests only: keys that sign, contracts that do one thing each, a genesis that holds them, random workloads.
+//! For tests only: keys that sign, contracts that do one thing each, a genesis that holds them, random workloads, and
+//! waiting.
 
 mod assembler;
 mod contracts;
 mod genesis;
 mod logs;
+mod values;
+mod waiting;
 mod wallet;
 mod workload;
 
@@ -11,5 +14,7 @@ pub use assembler::{assemble, deploy_code};
 pub use contracts::{Contract, erc20_balance_slot, erc20_transfer};
 pub use genesis::test_genesis;
 pub use logs::{LogChain, numbered_contract, numbered_topic, skewed_log};
+pub use values::counting;
+pub use waiting::{LONG, wait_for};
 pub use wallet::{Fees, Wallet};
 pub use workload::{Kinds, Workload};

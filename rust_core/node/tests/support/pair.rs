@@ -3,18 +3,14 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use alloy_primitives::B256;
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{Clock, Node, Phase, Role, Settings, Surroundings, View};
-use foreseal_testkit::Wallet;
+use foreseal_testkit::{Wallet, wait_for};
 
 use super::settings;
-
-/// Longest time that anything takes that a test waits for.
-const LONG: Duration = Duration::from_mins(1);
 
 pub fn socket(datadir: &Path) -> PathBuf {
     datadir.join("feed.sock")
@@ -43,15 +39,6 @@ pub fn follow(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -
 /// A follower on the real disk.
 pub fn follow_here(settings: &Settings, clock: Arc<dyn Clock>) -> Arc<Node> {
     follow(settings, clock, Arc::new(RealDisk))
-}
-
-/// Waits until it holds.
-pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !holds() {
-        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// The follower's view, once it is as far as the sequencer's.

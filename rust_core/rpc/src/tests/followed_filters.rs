@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use foreseal_node::{Development, Phase, Role, Settings};
-use foreseal_testkit::{Kinds, Wallet, Workload};
+use foreseal_testkit::{Kinds, Wallet, Workload, wait_for};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use super::{
     Bench,
-    processes::{ask, changes, follower, read_at_once, try_ask, wait_for},
+    processes::{ask, changes, follower, read_at_once, try_ask},
     settings,
 };
 use crate::{Api, Limits};

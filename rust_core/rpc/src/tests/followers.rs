@@ -11,16 +11,11 @@ use std::{
 
 use alloy_primitives::{Address, U256};
 use foreseal_node::{Development, Node, Phase, Role, Settings, View};
-use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use foreseal_testkit::{Fees, Kinds, LONG, Wallet, Workload, wait_for};
 use foreseal_types::{Change, Override};
 use serde_json::{Value, json};
 
-use super::{
-    Bench, data,
-    pending::questions,
-    processes::{LONG, follower, wait_for},
-    raw_params, settings,
-};
+use super::{Bench, data, pending::questions, processes::follower, raw_params, settings};
 use crate::{Access, Api, Limits, Reply, RpcError, method};
 
 /// A sequencer whose clock the test owns, and a follower of it.

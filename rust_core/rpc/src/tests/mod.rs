@@ -35,14 +35,14 @@ mod written_traces;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::B256;
 use foreseal_journal::{Disk, RealDisk};
 use foreseal_node::{
     Clock, Development, FinalityDepth, Node, Producer, Production, Role, Settings, SteppedClock,
     StoreSettings, Surroundings, View,
 };
 use foreseal_pool::PoolConfig;
-use foreseal_testkit::{Wallet, test_genesis};
+use foreseal_testkit::{Wallet, counting, test_genesis};
 use serde_json::Value;
 
 use crate::{Api, Key, Limits, RpcError};
@@ -128,11 +128,7 @@ impl Bench {
         limits: Limits,
     ) -> Self {
         let clock = Arc::new(SteppedClock::default());
-        let mut count = 0_u64;
-        let randomness = Box::new(move || {
-            count += 1;
-            B256::from(U256::from(count))
-        });
+        let randomness = counting();
         let secret = Box::new(|| B256::repeat_byte(1));
         let surroundings = Surroundings { clock: clock.clone(), randomness, secret, disk };
         let node = Node::open(settings, surroundings).unwrap();

@@ -7,7 +7,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
 };
 
 use alloy_primitives::B256;
@@ -17,18 +16,6 @@ use serde_json::{Value, json};
 
 use super::Bench;
 use crate::{Api, Limits, RpcError};
-
-/// Longest time that anything takes that a test waits for.
-pub const LONG: Duration = Duration::from_mins(1);
-
-/// Waits until it holds.
-pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + LONG;
-    while !holds() {
-        assert!(Instant::now() < end, "{what}: not within {LONG:?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
 
 /// A process that follows the sequencer of `bench` by the socket `feed`, started.
 pub fn follower(bench: &Bench, settings: &Settings, feed: &Path, name: &str) -> Api {
