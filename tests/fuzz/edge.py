@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Coroutine
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import orjson
 
 from foreseal.server import App, Settings
 
-from asgi_client import Closed, connect, request
+from asgi_client import request
 from bodies import LIMITS, check_answer, check_entry
 from fake_core import FakeNode
 
@@ -88,32 +91,54 @@ def run_head(data: bytes) -> None:
 
 def run_websocket(data: bytes) -> None:
     """Each line is a message, binary after a zero byte: its answers are proper, and a connection that ends says why."""
-    at = served()
-    at.run(_talk(at.app, data.split(b"\n")))
+    at, messages = served(), data.split(b"\n")
+    client = Client(messages)
+    at.run(at.app(client.scope, client.receive, client.send))
     assert at.node.channels == {}, "a connection that ended left a subscription"
-
-
-async def _talk(app: App, messages: list[bytes]) -> None:
-    async with connect(app) as socket:
-        for message in messages:
-            if message.startswith(b"\0"):
-                socket.tell(message[1:])
+    assert client.closed is None or client.closed in _CLOSED, client.closed
+    answers = 0
+    for said in map(orjson.loads, client.said):
+        for entry in said if isinstance(said, list) else [said]:
+            if entry.get("method") == "eth_subscription":
+                assert set(entry) == {"jsonrpc", "method", "params"}
             else:
-                socket.tell(message.decode("utf-8", "replace"))
-        socket.call("eth_blockNumber", ident=2**60)
-        answers = 0
-        try:
-            while True:
-                said = await socket.hear()
-                for entry in said if isinstance(said, list) else [said]:
-                    if entry.get("method") == "eth_subscription":
-                        assert set(entry) == {"jsonrpc", "method", "params"}
-                        continue
-                    check_entry(entry)
-                    answers += 1
-                if not isinstance(said, list) and said.get("id") == 2**60:
-                    break
-        except Closed as closed:
-            code, _ = closed.args
-            assert code in _CLOSED, closed
-        assert answers <= len(messages) * LIMITS.batch + 1
+                check_entry(entry)
+                answers += 1
+    assert answers <= len(messages) * LIMITS.batch + 1
+
+
+class Client:
+    """The client's side of a WebSocket: says all it has to say at once, and leaves when the last of it is answered."""
+
+    scope: ClassVar = {"type": "websocket", "path": "/", "headers": [(b"host", b"localhost:8545")], "extensions": {}}
+    _LAST = 2**60
+
+    def __init__(self, messages: list[bytes]) -> None:
+        self.said: list[str] = []
+        """What the server said."""
+        self.closed: int | None = None
+        """The code with which it ended the connection, if it did."""
+        last = {"text": f'{{"jsonrpc":"2.0","id":{self._LAST},"method":"eth_blockNumber","params":[]}}', "bytes": None}
+        self._unsaid: deque[dict[str, Any]] = deque([{"type": "websocket.connect"}])
+        self._unsaid.extend({"type": "websocket.receive", **frame} for frame in (*map(_frame, messages), last))
+        self._done = asyncio.Event()
+
+    async def receive(self) -> dict[str, Any]:
+        if not self._unsaid:
+            await self._done.wait()
+            return {"type": "websocket.disconnect", "code": 1000}
+        return self._unsaid.popleft()
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "websocket.close":
+            self.closed = message["code"]
+        elif message["type"] == "websocket.send":
+            self.said.append(message["text"])
+        if self.closed is not None or (self.said and f'"id":{self._LAST}' in self.said[-1]):
+            self._done.set()
+
+
+def _frame(message: bytes) -> dict[str, Any]:
+    if message.startswith(b"\0"):
+        return {"bytes": message[1:], "text": None}
+    return {"bytes": None, "text": message.decode("utf-8", "replace")}
