@@ -3,8 +3,8 @@
 import click
 import orjson
 
+from foreseal._core import newest_genesis
 from foreseal.cli.options import Value
-from foreseal.server.genesis import newest_genesis
 from foreseal.server.settings import TABLE
 from foreseal.server.settings.kinds import HexBytes
 from foreseal.server.settings.model import WEI
@@ -43,4 +43,7 @@ def genesis_command(chain_id: int, funded: tuple[tuple[str, int], ...]) -> None:
     """
     if len({address.lower() for address, _ in funded}) < len(funded):
         raise click.UsageError("--fund: an address is named twice")
-    click.echo(orjson.dumps(newest_genesis(chain_id, dict(funded)), option=orjson.OPT_INDENT_2))
+    genesis = orjson.loads(newest_genesis(chain_id))
+    for address, wei in funded:
+        genesis["alloc"].setdefault(address.lower(), {})["balance"] = hex(wei)
+    click.echo(orjson.dumps(genesis, option=orjson.OPT_INDENT_2))

@@ -22,7 +22,6 @@ from foreseal.server.buckets import slots
 from foreseal.server.callers import Anyone, Callers
 from foreseal.server.connections import Connections
 from foreseal.server.endpoint import Endpoint
-from foreseal.server.genesis import try_genesis
 from foreseal.server.handler import Handler
 from foreseal.server.keys import FILE as KEYS
 from foreseal.server.keys import KeyFileError, Keys
@@ -38,22 +37,21 @@ log = logging.getLogger(__name__)
 _REPORT = 1.0
 # Seconds between two looks at a node that starts.
 _LOOK = 0.05
-_LEAST_TIME = 0.1
 # Seconds between two looks at one that runs.
 _LOOK_AGAIN = 1.0
+# Seconds in which a stop sees that there are no calls under way.
+_LEAST_TIME = 0.1
 
 
 def _monotonic() -> int:
     return time.monotonic_ns() // 1000
 
 
-def _node(settings: Settings, role: Mapping[str, str]) -> Any:
+def _node(settings: bytes) -> Any:
     # Imported where a node runs: who only starts processes of nodes does not load it.
     from foreseal._core import Node
 
-    if "follow" not in role:
-        try_genesis(settings, time.time())
-    return Node(settings.for_core(role))
+    return Node(settings)
 
 
 def _place_of(admin: tuple[str, int] | Path | None) -> socket.socket | Path | None:
@@ -130,10 +128,7 @@ class App:
 
     async def _startup(self, settings: Settings, admin: socket.socket | Path | None) -> None:
         # Opening reads the journal's segments: off the loop, so that signals are heard meanwhile.
-        if self._make_node is None:
-            node = await asyncio.to_thread(_node, settings, self._role)
-        else:
-            node = await asyncio.to_thread(self._make_node, settings.for_core(self._role))
+        node = await asyncio.to_thread(self._make_node or _node, settings.for_core(self._role))
         try:
             tiers, callers = self._open_access(settings, node)
         except NodeError:

@@ -131,7 +131,7 @@ pub fn export_chain(
 /// Locks the data directory and goes on where store and journal end, without a pool or a thread that produces.
 fn open_offline(settings: &Settings, disk: Arc<dyn Disk>) -> Result<(DataDir, Started), NodeError> {
     let datadir = DataDir::lock(&settings.datadir)?;
-    let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
+    let spec = datadir.spec(settings.genesis.as_ref(), |_| Ok(()))?;
     let store = datadir.open_store(&spec, &settings.store)?;
     let started = start(&datadir, spec, settings, (store, disk, Beside::default()), &mut |_| {})?;
     Ok((datadir, started))

@@ -5,6 +5,7 @@ use std::{
     io::{self, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use alloy_genesis::Genesis;
@@ -81,15 +82,20 @@ impl DataDir {
     }
 
     /// The rules of the genesis given, which must be the one stored, if there is one; it is stored at first use, once
-    /// it is known that there can be such a chain.
-    pub fn spec(&self, given: Option<&Genesis>) -> Result<ChainSpec, NodeError> {
+    /// it is known that there can be such a chain and `check` has nothing against it.
+    pub fn spec(
+        &self,
+        given: Option<&Genesis>,
+        check: impl FnOnce(&Arc<ChainSpec>) -> Result<(), NodeError>,
+    ) -> Result<Arc<ChainSpec>, NodeError> {
         let path = self.path.join(GENESIS);
         match (stored_genesis(&self.path)?, given) {
-            (Some(stored), None) => Ok(ChainSpec::new(stored)?),
-            (Some(stored), Some(given)) if same(&stored, given)? => Ok(ChainSpec::new(stored)?),
+            (Some(stored), None) => Ok(Arc::new(ChainSpec::new(stored)?)),
+            (Some(stored), Some(given)) if same(&stored, given)? => Ok(Arc::new(ChainSpec::new(stored)?)),
             (Some(_), Some(_)) => Err(NodeError::OtherGenesis { datadir: self.path.clone() }),
             (None, Some(given)) => {
-                let spec = ChainSpec::new(given.clone())?;
+                let spec = Arc::new(ChainSpec::new(given.clone())?);
+                check(&spec)?;
                 let text = serde_json::to_vec_pretty(given).map_err(foreseal_types::GenesisError::from)?;
                 replace_file(&path, &text).map_err(|e| NodeError::io("write", &path, &e))?;
                 Ok(spec)

@@ -30,6 +30,10 @@ pub enum NodeError {
     NoGenesis { datadir: PathBuf },
     #[error("{} holds a chain with another genesis than the one given", datadir.display())]
     OtherGenesis { datadir: PathBuf },
+    #[error(
+        "no block can follow the genesis given with --genesis: {why} (`foreseal genesis` prints one to begin with)"
+    )]
+    DeadGenesis { why: BuildError },
     #[error("cannot {what} {}: {why}", path.display())]
     Io { what: &'static str, path: PathBuf, why: String },
     #[error(transparent)]

@@ -22,6 +22,7 @@ use crate::{
     feed_server::{FeedServer, Source},
     follower::{Following, Ground},
     shared::Shared,
+    start::try_first_block,
     writer::Writer,
 };
 
@@ -97,7 +98,10 @@ impl Node {
 
     fn open_writer(settings: Settings, mut surroundings: Surroundings) -> Result<Self, NodeError> {
         let datadir = DataDir::lock(&settings.datadir)?;
-        let spec = Arc::new(datadir.spec(settings.genesis.as_ref())?);
+        let now = surroundings.clock.now();
+        let spec = datadir.spec(settings.genesis.as_ref(), |spec| {
+            if settings.produce { try_first_block(spec, &settings, now) } else { Ok(()) }
+        })?;
         let store = datadir.open_store(&spec, &settings.store)?;
         let given = settings.sequencer_key.as_deref();
         let signer = if settings.produce {

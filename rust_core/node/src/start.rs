@@ -13,13 +13,14 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
+use foreseal_builder::Opening;
 use foreseal_journal::{Disk, Identity, Journal, Options, Record};
 use foreseal_state::State;
 use foreseal_store::{Head, Store};
 use foreseal_types::ChainSpec;
 
 use crate::{
-    Chain, NodeError, Settings,
+    Chain, NodeError, Now, Settings, Slot,
     chain::Resumed,
     datadir::DataDir,
     outgoing::Note,
@@ -65,6 +66,18 @@ pub(crate) fn genesis_hash(spec: &ChainSpec) -> B256 {
     spec.genesis_header(State::from_genesis(spec.genesis()).root()).hash_slow()
 }
 
+/// Opens block 1 of a new chain in memory, by the code that opens every block.
+pub(crate) fn try_first_block(spec: &Arc<ChainSpec>, settings: &Settings, now: Now) -> Result<(), NodeError> {
+    let production = &settings.production;
+    let chain = Chain::new(spec.clone(), settings.finality);
+    let Slot { timestamp, .. } = Slot::at(now, spec.genesis().timestamp, production.block_time);
+    let opening = Opening { merged: true, timestamp, ..production.idle_opening(&chain) };
+    match chain.prepare_open(&opening) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(NodeError::DeadGenesis { why }),
+    }
+}
+
 /// Opens the journal and replays what the store does not have. `report` gets the number of records so far. With a watcher
 /// the store has no thread.
 pub(crate) fn start(
@@ -105,7 +118,13 @@ pub(crate) fn start(
         report(records);
     }
     link.trim(&mut journal);
-    tracing::info!(records, head = chain.latest().number(), ?recovery, "journal replayed");
+    tracing::info!(
+        records,
+        head = chain.latest().number(),
+        segments = recovery.segments,
+        appends = recovery.appends,
+        "journal replayed"
+    );
     Ok(Started { chain, journal, link })
 }
 

@@ -123,7 +123,10 @@ fn node_kind(error: &NodeError) -> &'static str {
     match error {
         NodeError::InUse(error) => lock_kind(error),
         NodeError::Settings(_) | NodeError::Key(_) => "settings",
-        NodeError::Genesis(_) | NodeError::NoGenesis { .. } | NodeError::OtherGenesis { .. } => "genesis",
+        NodeError::Genesis(_)
+        | NodeError::NoGenesis { .. }
+        | NodeError::OtherGenesis { .. }
+        | NodeError::DeadGenesis { .. } => "genesis",
         NodeError::Io { .. } | NodeError::Read(_) | NodeError::StoreFailed(_) => "io",
         NodeError::Journal(error) => journal_kind(error),
         NodeError::Store(error) => store_kind(error),

@@ -9,6 +9,7 @@ mod codec;
 mod completions;
 mod errors;
 mod figures;
+mod genesis;
 mod input;
 mod journal;
 mod log;
@@ -43,6 +44,8 @@ mod _core {
     use crate::codec::rlp::{rlp_decode, rlp_decode_batch, rlp_encode, rlp_encode_batch};
     #[pymodule_export]
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
+    #[pymodule_export]
+    use crate::genesis::newest_genesis;
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
     #[pymodule_export]
