@@ -115,6 +115,15 @@ fn a_chain_may_set_a_least_base_fee() {
     assert!(matches!(refused, Err(GenesisError::MinBaseFee)));
 }
 
+/// Found by a fuzzer: of a field that nobody knows, another number was stored than was given.
+#[test]
+fn a_genesis_that_is_stored_is_the_one_that_was_given() {
+    let note = format!("\"chainId\": 1337, \"note\": 9{},", "0".repeat(81));
+    let given = parse_genesis(&FORKS.replace("\"chainId\": 1337,", &note)).unwrap();
+    let stored = parse_genesis(&serde_json::to_string_pretty(&given).unwrap()).unwrap();
+    assert_eq!(serde_json::to_value(stored).unwrap(), serde_json::to_value(given).unwrap());
+}
+
 #[test]
 fn a_fork_that_is_not_implemented_is_refused_by_name() {
     let later = FORKS.replace("\"bpo2Time\": 540,", "\"bpo2Time\": 540, \"amsterdamTime\": 600,");
