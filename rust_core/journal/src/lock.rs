@@ -33,7 +33,15 @@ fn in_use_by(pid: Option<u32>) -> String {
 /// shares the lock: do not fork while holding it.
 #[derive(Debug)]
 pub struct DirLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for DirLock {
+    fn drop(&mut self) {
+        // Closing would not do: a process that is being started has the file too, for a moment after its parent goes on. What
+        // cannot be unlocked is closed.
+        let _ = self.file.unlock();
+    }
 }
 
 impl DirLock {
@@ -56,7 +64,7 @@ impl DirLock {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         write_pid(&mut file).map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }
 
@@ -70,4 +78,19 @@ fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_given_back_although_a_child_has_the_file_still() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = DirLock::acquire(dir.path()).unwrap();
+        let child = lock.file.try_clone().unwrap();
+        drop(lock);
+        DirLock::acquire(dir.path()).unwrap();
+        drop(child);
+    }
 }
