@@ -261,11 +261,12 @@ class App:
         """Wait no longer for calls under way, nor for clients: the node stops as soon as it can in good order."""
         self._hurried.set()
 
-    async def patiently(self, work: Coroutine[Any, Any, None]) -> None:
-        """Wait for `work`; it is given up where `hurry` says so."""
+    async def patiently(self, work: Coroutine[Any, Any, None], least: float = 0.0) -> None:
+        """Wait for `work`; it is given up `least` seconds after `hurry` says so."""
         task, hurried = asyncio.ensure_future(work), asyncio.ensure_future(self._hurried.wait())
         try:
             await asyncio.wait({task, hurried}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task}, timeout=least)
         finally:
             hurried.cancel()
             if not task.done():

@@ -16,6 +16,8 @@ from foreseal.server.tls import Tls
 # Seconds that the clients of a worker that leaves get to send one more request each, whose response ends their
 # connection. One that is silent for so long is closed, as any that is idle may be.
 LEAVE_TIME = 5.0
+# Seconds that a listener without calls under way takes to end, at most.
+_ENDING = 0.2
 
 Told = Callable[[], None]
 
@@ -98,7 +100,8 @@ async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_r
 async def _end(app: App, listener: Listener) -> None:
     # granian would cut the WebSockets.
     await app.patiently(app.disconnect())
-    await app.patiently(listener.stop(app.time_left()))
+    # Cut off before it has ended, it would complain; without calls under way it ends at once.
+    await app.patiently(listener.stop(app.time_left()), _ENDING)
 
 
 async def _hold(app: App, on_open: Told, on_ready: Told) -> None:

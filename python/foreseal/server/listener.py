@@ -83,7 +83,17 @@ class Listener:
             return
         if not self.serving.done():
             self._server.stop()  # type: ignore[no-untyped-call]
-        # Given up it is not cancelled: granian tells its end from a thread, and to a future that is gone it cannot.
-        done, _ = await asyncio.wait({self.serving}, timeout=seconds)
+        done: set[asyncio.Future[None]] = set()
+        try:
+            done, _ = await asyncio.wait({self.serving}, timeout=seconds)
+        finally:
+            if not done:
+                # Given up: granian tells its end from a thread, to a future that is gone by then.
+                asyncio.get_running_loop().set_exception_handler(_but_late_ends)
         for ended in done:
             ended.result()
+
+
+def _but_late_ends(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), asyncio.InvalidStateError):
+        loop.default_exception_handler(context)
