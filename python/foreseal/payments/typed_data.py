@@ -1,0 +1,245 @@
+"""What buyers sign: EIP-712 messages of EIP-3009 and EIP-2612.
+
+```text
+ReceiveAuthorization    the payee alone may submit it     capture by a merchant
+TransferAuthorization   anybody may submit it             x402 `exact`
+Cancellation            ends an authorization             all three share one nonce space per payer
+Permit                  an allowance of `value`           checkouts of a variable amount
+```
+
+The messages of the first two differ in their type alone; mixed up, they revert. Times are seconds since 1970, amounts
+the token's smallest units. Hashing and recovery are eth-account's.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from eth_account import Account
+from eth_account.messages import SignableMessage, _hash_eip191_message, encode_typed_data
+from eth_utils.address import is_hex_address, to_checksum_address
+from eth_utils.crypto import keccak
+
+from foreseal.payments.amounts import checked
+
+_DOMAIN = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
+
+
+def address(value: str, name: str) -> str:
+    """An address with its checksum (EIP-55). Raises ValueError that names the argument, also for a wrong checksum."""
+    if not isinstance(value, str) or not value.startswith("0x") or not is_hex_address(value):
+        raise ValueError(f"{name}: {value!r} is no address")
+    found: str = to_checksum_address(value)
+    if value not in (found, value.lower()):
+        raise ValueError(f"{name}: {value} has a wrong checksum: a character was mistyped")
+    return found
+
+
+def word(value: bytes | str, name: str) -> bytes:
+    """32 bytes, given as such or as 0x hex. Raises ValueError that names the argument."""
+    try:
+        found = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
+    except ValueError:
+        raise ValueError(f"{name}: {value!r} is no hex") from None
+    if len(found) != 32:
+        raise ValueError(f"{name}: has {len(found)} bytes, not 32")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Where a signature holds (EIP-712): one token contract on one chain."""
+
+    name: str
+    version: str
+    chain_id: int
+    contract: str
+
+    def __post_init__(self) -> None:
+        checked(self.chain_id, "chain_id")
+        object.__setattr__(self, "contract", address(self.contract, "contract"))
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One of the messages below, with what all of them can do."""
+
+    TYPE: ClassVar[str]
+    FIELDS: ClassVar[tuple[tuple[str, str], ...]]
+
+    def values(self) -> dict[str, Any]:
+        """The fields of the message by their names in the contract."""
+        raise NotImplementedError
+
+    @classmethod
+    def type_hash(cls) -> bytes:
+        """keccak256 of the type, as the contract has it."""
+        fields = ",".join(f"{kind} {name}" for name, kind in cls.FIELDS)
+        return keccak(text=f"{cls.TYPE}({fields})")
+
+    def typed_data(self, domain: Domain) -> dict[str, Any]:
+        """What a wallet is given for eth_signTypedData_v4: JSON as soon as it is dumped, integers as text."""
+
+        def plain(value: Any) -> Any:
+            return "0x" + value.hex() if isinstance(value, bytes) else value if isinstance(value, str) else str(value)
+
+        return self._full(domain) | {"message": {name: plain(value) for name, value in self.values().items()}}
+
+    def digest(self, domain: Domain) -> bytes:
+        """The hash that is signed."""
+        return bytes(_hash_eip191_message(self._signable(domain)))
+
+    def sign(self, domain: Domain, key: bytes | str) -> bytes:
+        """Signature of a key: r, s and v, 65 bytes."""
+        return bytes(Account.sign_message(self._signable(domain), key).signature)
+
+    def signer(self, domain: Domain, signature: bytes) -> str:
+        """Address of the key that signed. Raises ValueError for what is no signature.
+
+        A wallet with code has none: ask it by ERC-1271.
+        """
+        if len(signature) != 65:
+            raise ValueError(f"signature: has {len(signature)} bytes, not 65")
+        try:
+            found: str = Account.recover_message(self._signable(domain), signature=signature)
+        except Exception as error:  # eth-keys and coincurve have errors of their own for the many ways to be wrong
+            raise ValueError(f"signature: {error}") from None
+        return found
+
+    def _full(self, domain: Domain) -> dict[str, Any]:
+        def fields(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
+            return [{"name": name, "type": kind} for name, kind in pairs]
+
+        return {
+            "types": {"EIP712Domain": fields(_DOMAIN), self.TYPE: fields(self.FIELDS)},
+            "primaryType": self.TYPE,
+            "domain": {
+                "name": domain.name,
+                "version": domain.version,
+                "chainId": domain.chain_id,
+                "verifyingContract": domain.contract,
+            },
+        }
+
+    def _signable(self, domain: Domain) -> SignableMessage:
+        return encode_typed_data(full_message=self._full(domain) | {"message": self.values()})
+
+
+@dataclass(frozen=True, slots=True)
+class Authorization(Message):
+    """An exact transfer of `value` units from `payer` to `payee`, valid for valid_after < time < valid_before."""
+
+    FIELDS = (
+        ("from", "address"),
+        ("to", "address"),
+        ("value", "uint256"),
+        ("validAfter", "uint256"),
+        ("validBefore", "uint256"),
+        ("nonce", "bytes32"),
+    )
+
+    payer: str
+    payee: str
+    value: int
+    valid_after: int
+    valid_before: int
+    nonce: bytes
+
+    def __post_init__(self) -> None:
+        for name in ("payer", "payee"):
+            object.__setattr__(self, name, address(getattr(self, name), name))
+        for name in ("value", "valid_after", "valid_before"):
+            checked(getattr(self, name), name)
+        object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "from": self.payer,
+            "to": self.payee,
+            "value": self.value,
+            "validAfter": self.valid_after,
+            "validBefore": self.valid_before,
+            "nonce": self.nonce,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveAuthorization(Authorization):
+    """One that the payee alone may submit (EIP-3009 `receiveWithAuthorization`)."""
+
+    TYPE = "ReceiveWithAuthorization"
+
+
+@dataclass(frozen=True, slots=True)
+class TransferAuthorization(Authorization):
+    """One that anybody may submit (EIP-3009 `transferWithAuthorization`)."""
+
+    TYPE = "TransferWithAuthorization"
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation(Message):
+    """The end of an authorization that was not used (EIP-3009 `cancelAuthorization`)."""
+
+    TYPE = "CancelAuthorization"
+    FIELDS = (("authorizer", "address"), ("nonce", "bytes32"))
+
+    authorizer: str
+    nonce: bytes
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "authorizer", address(self.authorizer, "authorizer"))
+        object.__setattr__(self, "nonce", word(self.nonce, "nonce"))
+
+    def values(self) -> dict[str, Any]:
+        return {"authorizer": self.authorizer, "nonce": self.nonce}
+
+
+@dataclass(frozen=True, slots=True)
+class Permit(Message):
+    """An allowance of `value` units for `spender` (EIP-2612), valid for time <= deadline."""
+
+    TYPE = "Permit"
+    FIELDS = (
+        ("owner", "address"),
+        ("spender", "address"),
+        ("value", "uint256"),
+        ("nonce", "uint256"),
+        ("deadline", "uint256"),
+    )
+
+    owner: str
+    spender: str
+    value: int
+    nonce: int
+    deadline: int
+
+    def __post_init__(self) -> None:
+        for name in ("owner", "spender"):
+            object.__setattr__(self, name, address(getattr(self, name), name))
+        for name in ("value", "nonce", "deadline"):
+            checked(getattr(self, name), name)
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "owner": self.owner,
+            "spender": self.spender,
+            "value": self.value,
+            "nonce": self.nonce,
+            "deadline": self.deadline,
+        }
+
+
+def random_nonce() -> bytes:
+    """32 bytes that nobody can guess."""
+    return secrets.token_bytes(32)
+
+
+def nonce_of_terms(terms: Mapping[str, str], secret: bytes) -> bytes:
+    """A nonce that is as random as `secret`, 32 bytes, and proves later which terms of an order were signed.
+
+    keccak256 of the terms as lines `name=value` in the order of their names, and the secret behind them.
+    """
+    lines = "".join(f"{name}={value}\n" for name, value in sorted(terms.items()))
+    return keccak(lines.encode() + word(secret, "secret"))

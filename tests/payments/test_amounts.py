@@ -1,0 +1,58 @@
+"""Money is counted in integers, and no float ever becomes money."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreseal.payments.amounts import LARGEST, checked, tokens, units
+
+places = st.integers(0, 30)
+
+
+@given(amount=st.integers(0, LARGEST), decimals=places)
+def test_units_and_tokens_are_the_same_money(amount: int, decimals: int) -> None:
+    whole = tokens(amount, decimals)
+    assert Fraction(whole) == Fraction(amount, 10**decimals)
+    assert units(whole, decimals) == amount
+    assert units(str(whole), decimals) == amount
+
+
+@given(amount=st.decimals(min_value=0, allow_nan=False, allow_infinity=False), decimals=places)
+def test_what_has_no_exact_units_is_refused(amount: Decimal, decimals: int) -> None:
+    exact = Fraction(amount) * 10**decimals
+    if exact.denominator == 1 and exact <= LARGEST:
+        assert units(amount, decimals) == exact
+    else:
+        with pytest.raises(ValueError, match=r"^amount: "):
+            units(amount, decimals)
+
+
+@pytest.mark.parametrize("amount", [1.5, True, None, b"1", Fraction(1)])
+def test_other_kinds_of_numbers_are_refused(amount: object) -> None:
+    with pytest.raises(TypeError, match=r"^amount: "):
+        units(amount)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("amount", ["", "one", "NaN", "Infinity", "-1", "0.0000001", "1e80"])
+def test_texts_that_are_no_amount_are_named(amount: str) -> None:
+    with pytest.raises(ValueError, match=r"^amount: "):
+        units(amount)
+
+
+def test_examples() -> None:
+    assert units("12.34") == 12_340_000
+    assert units("-0") == 0
+    assert units(3) == 3_000_000
+    assert str(tokens(10_000)) == "0.010000"
+    assert units("1e3") == 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("amount", "error"), [(1.0, TypeError), (True, TypeError), (-1, ValueError), (2**256, ValueError)]
+)
+def test_units_are_checked(amount: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"^fee: "):
+        checked(amount, "fee")
