@@ -36,6 +36,7 @@ PYTHON = {
     "preconfirmation": 1,
     "rpc": 1,
     "testing": 1,
+    "payments": 2,
     "server": 2,
     "supervisor": 3,
     "cli": 4,

@@ -1,0 +1,63 @@
+"""The payer's signed cancellation of a voided order, relayed to the token."""
+
+from typing import Any
+
+from sqlalchemy import Row
+
+from foreseal.payments.chain import Token
+from foreseal.payments.chain.token import cancel_call
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Ledger, Place, Trigger, locked, read
+from foreseal.payments.ledger.states import ORDER, following
+from foreseal.payments.ledger.tables import Purpose, orders
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.progress import Progress
+from foreseal.payments.sending import Sender, building
+from foreseal.payments.signatures import check
+from foreseal.payments.typed_data import Cancellation
+
+
+class NotCancelable(Exception):
+    """The authorization is past validBefore, or consumed. Nothing was signed."""
+
+
+class Cancellations:
+    """Relays cancelAuthorization (EIP-3009)."""
+
+    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+        self._ledger = ledger
+        self._sender = sender
+        self._merchant = merchant
+        self._progress = Progress(ledger, sender, merchant)
+
+    def message(self, id: str) -> Cancellation:
+        """What the payer of an order signs to cancel it."""
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+        return Cancellation(order.payer, order.nonce)
+
+    def cancel(self, id: str, signature: bytes) -> Row[Any]:
+        """Relay the payer's cancellation of a voided order before it expires; the order as it is then.
+
+        Raises `NotCancelable`, `WrongSignature`, `Reverted` (a paused token), `FeeTooHigh`, and what the node raises,
+        all before anything is stored; `NotAllowed` and `Overtaken`.
+        """
+        with self._ledger.database.reading() as tx:
+            order = read(tx, orders, id)
+        following(ORDER, Place(order.state, order.step), Trigger.CANCEL)
+        message = Cancellation(order.payer, order.nonce)
+        node = self._sender.node
+        now = building(node).timestamp
+        if now >= order.valid_before:
+            raise NotCancelable(f"orders: {id} was valid until {order.valid_before}, the block has {now}")
+        check(node, message, self._merchant.domain, order.payer, signature)
+        if Token(node, order.token).authorization_used(order.payer, order.nonce, "pending"):
+            self._progress.look(id)
+            raise NotCancelable(f"orders: the authorization of {id} was used or canceled")
+        call = self._sender.call(order.token, cancel_call(message, signature))
+        with self._ledger.database.transaction() as tx:
+            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CANCEL)
+            intent = self._sender.intents.store(tx, Purpose.CANCEL, id, call)
+            self._ledger.passed(CrashPoint.CANCEL_DECIDED)
+        self._ledger.passed(CrashPoint.CANCEL_STORED)
+        return self._progress.deliver(id, intent)

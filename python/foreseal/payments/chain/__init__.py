@@ -1,0 +1,42 @@
+"""What is asked of a node, and of the token on it."""
+
+from foreseal.payments.chain.errors import (
+    ChainError,
+    FinalityBroken,
+    Incomplete,
+    Moving,
+    NonceTooLow,
+    Refused,
+    Reverted,
+    Unanswered,
+    Underpriced,
+)
+from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Node, Receipt
+from foreseal.payments.chain.policy import Heads, Policy, Tier, heads
+from foreseal.payments.chain.rpc import RpcNode
+from foreseal.payments.chain.token import Token, Transfer
+
+__all__ = [
+    "Block",
+    "ChainError",
+    "FinalityBroken",
+    "Head",
+    "Heads",
+    "Incomplete",
+    "Log",
+    "LogFilter",
+    "Moving",
+    "Node",
+    "NonceTooLow",
+    "Policy",
+    "Receipt",
+    "Refused",
+    "Reverted",
+    "RpcNode",
+    "Tier",
+    "Token",
+    "Transfer",
+    "Unanswered",
+    "Underpriced",
+    "heads",
+]

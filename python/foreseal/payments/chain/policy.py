@@ -1,0 +1,66 @@
+"""When a transfer counts: policies of confirmation, and how safe a block is."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from foreseal.payments.chain.errors import Incomplete
+from foreseal.payments.chain.node import Node
+
+
+class Tier(StrEnum):
+    """What has to be so before a transfer is confirmed."""
+
+    PRECONFIRMED = "pre-confirmed"
+    """The node shows it on `pending`."""
+    SEALED = "sealed"
+    """It is in a block."""
+    BLOCKS = "blocks"
+    """Its block and those on top of it are so many."""
+    SAFE = "safe"
+    """Its block is `safe`."""
+    FINALIZED = "finalized"
+    """Its block is `finalized`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Numbers of the newest blocks, read before what they are compared with. -1: there is none yet."""
+
+    latest: int
+    safe: int
+    finalized: int
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A tier; of `BLOCKS` with how many."""
+
+    tier: Tier = Tier.BLOCKS
+    blocks: int = 12
+
+    def __post_init__(self) -> None:
+        if self.blocks < 1:
+            raise ValueError(f"blocks: {self.blocks} is less than 1")
+
+    def met(self, number: int, heads: Heads) -> bool:
+        """Whether a block of this number is deep enough."""
+        match self.tier:
+            case Tier.PRECONFIRMED:
+                return True
+            case Tier.SEALED:
+                return number <= heads.latest
+            case Tier.BLOCKS:
+                return number + self.blocks - 1 <= heads.latest
+            case Tier.SAFE:
+                return number <= heads.safe
+            case Tier.FINALIZED:
+                return number <= heads.finalized
+
+
+def heads(node: Node) -> Heads:
+    """The newest blocks now. Raises what the node raises, and `Incomplete` without a latest block."""
+    found = [node.head(name) for name in ("finalized", "safe", "latest")]
+    if found[-1] is None:
+        raise Incomplete("the node has no latest block")
+    finalized, safe, latest = (-1 if each is None else each.number for each in found)
+    return Heads(latest, safe, finalized)

@@ -1,0 +1,190 @@
+"""A node over JSON-RPC: only methods that every Ethereum node has."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import orjson
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+from eth_utils.address import to_checksum_address
+
+from foreseal.client.errors import ConnectionLost, NotUnderstood, TimedOut
+from foreseal.errors import RpcError
+from foreseal.payments.chain.errors import (
+    ChainError,
+    Incomplete,
+    NonceTooLow,
+    Refused,
+    Reverted,
+    Unanswered,
+    Underpriced,
+)
+from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Receipt
+
+_REVERTED = 3
+_ERROR_STRING = bytes.fromhex("08c379a0")
+# What geth calls them; others use the same words or these. Refusals have no codes of their own.
+_KNOWN = ("already known", "already imported", "known transaction")
+_TOO_LOW = ("nonce too low", "nonce is too low")
+_UNDERPRICED = ("replacement transaction underpriced", "replacement underpriced", "gas price too low to replace")
+
+
+class Requests(Protocol):
+    """What answers a method with its result as JSON has it: `foreseal.client.Client` does."""
+
+    def request(self, method: str, *params: Any) -> Any:
+        """Raises `RpcError` and `foreseal.client.ClientError`."""
+        ...
+
+
+class RpcNode:
+    """A node behind a client."""
+
+    def __init__(self, client: Requests) -> None:
+        self._client = client
+
+    def chain_id(self) -> int:
+        """eth_chainId."""
+        return _number(self._ask("eth_chainId"))
+
+    def head(self, block: Block) -> Head | None:
+        """eth_getBlockByNumber."""
+        try:
+            found = self._ask("eth_getBlockByNumber", _block(block), False)
+        except Refused:
+            if block in ("safe", "finalized"):  # nodes that have no such block yet answer an error
+                return None
+            raise
+        if found is None:
+            return None
+        hash = found.get("hash") or ""
+        fee = _number(found.get("baseFeePerGas") or "0x0")
+        return Head(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
+
+    def logs(self, wanted: LogFilter) -> Sequence[Log]:
+        """eth_getLogs."""
+        topics = [None if each is None else [_hex(topic) for topic in each] for each in wanted.topics]
+        given = {
+            "address": wanted.address,
+            "topics": topics,
+            "fromBlock": _block(wanted.first),
+            "toBlock": _block(wanted.last),
+        }
+        return [_log(each) for each in self._ask("eth_getLogs", given) if not each.get("removed")]
+
+    def receipt(self, hash: str) -> Receipt | None:
+        """eth_getTransactionReceipt."""
+        found = self._ask("eth_getTransactionReceipt", hash)
+        if found is None or found.get("blockNumber") is None:
+            return None
+        return Receipt(
+            found["transactionHash"].lower(),
+            _number(found["blockNumber"]),
+            (found.get("blockHash") or "").lower(),
+            _number(found["status"]) == 1,
+            tuple(map(_log, found["logs"])),
+        )
+
+    def transaction_count(self, address: str, block: Block) -> int:
+        """eth_getTransactionCount."""
+        return _number(self._ask("eth_getTransactionCount", address, _block(block)))
+
+    def has_code(self, address: str, block: Block) -> bool:
+        """eth_getCode."""
+        return len(self._ask("eth_getCode", address, _block(block))) > len("0x")
+
+    def call(self, to: str, data: bytes, block: Block) -> bytes:
+        """eth_call. Raises `Reverted`."""
+        return _bytes(self._ask("eth_call", {"to": to, "data": _hex(data)}, _block(block)))
+
+    def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:
+        """eth_estimateGas. Raises `Reverted`."""
+        return _number(self._ask("eth_estimateGas", {"from": sender, "to": to, "data": _hex(data)}, _block(block)))
+
+    def priority_fee(self) -> int:
+        """eth_maxPriorityFeePerGas."""
+        return _number(self._ask("eth_maxPriorityFeePerGas"))
+
+    def send(self, raw: bytes) -> None:
+        """eth_sendRawTransaction. Raises `NonceTooLow` and `Underpriced`; `already known` is success."""
+        try:
+            self._ask("eth_sendRawTransaction", _hex(raw))
+        except Refused as error:
+            text = str(error).lower()
+            if any(known in text for known in _KNOWN):
+                return
+            if any(low in text for low in _TOO_LOW):
+                raise NonceTooLow(str(error)) from error
+            if any(low in text for low in _UNDERPRICED):
+                raise Underpriced(str(error)) from error
+            raise
+
+    def _ask(self, method: str, *params: Any) -> Any:
+        try:
+            return self._client.request(method, *params)
+        except (ConnectionLost, TimedOut) as error:
+            raise Unanswered(f"{method}: {error}") from error
+        except NotUnderstood as error:
+            raise Incomplete(f"{method}: {error}") from error
+        except RpcError as error:
+            raise _refusal(method, error) from error
+
+
+def _refusal(method: str, error: RpcError) -> ChainError:
+    if method in ("eth_call", "eth_estimateGas") and (error.code == _REVERTED or "revert" in error.message.lower()):
+        data = _revert_data(error.data)
+        return Reverted(_reason(data) or error.message, data)
+    return Refused(f"{method}: {error.message} ({error.code})")
+
+
+def _revert_data(data: bytes | None) -> bytes:
+    """The bytes of a revert; nodes give them as text, or in an object."""
+    found = None if data is None else orjson.loads(data)
+    if isinstance(found, Mapping):
+        found = found.get("data")
+    try:
+        return _bytes(found) if isinstance(found, str) else b""
+    except ValueError:
+        return b""
+
+
+def _reason(data: bytes) -> str | None:
+    if not data.startswith(_ERROR_STRING):
+        return None
+    try:
+        return str(decode(["string"], data[len(_ERROR_STRING) :])[0])
+    except (DecodingError, UnicodeDecodeError):
+        return None
+
+
+def _log(found: Mapping[str, Any]) -> Log:
+    return Log(
+        to_checksum_address(found["address"]),
+        tuple(map(_bytes, found["topics"])),
+        _bytes(found["data"]),
+        _number(found["blockNumber"]),
+        (found.get("blockHash") or "").lower(),
+        found["transactionHash"].lower(),
+        _number(found["logIndex"]),
+    )
+
+
+def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
+    def checked(value: Any) -> Any:
+        if not isinstance(value, str) or not value.startswith("0x"):
+            raise Incomplete(f"{value!r} is no 0x text")
+        return read(value)
+
+    return checked
+
+
+_number: Callable[[Any], int] = _read(lambda text: int(text, 16))
+_bytes: Callable[[Any], bytes] = _read(lambda text: bytes.fromhex(text[2:]))
+
+
+def _hex(data: bytes) -> str:
+    return "0x" + data.hex()
+
+
+def _block(block: Block) -> str:
+    return hex(block) if isinstance(block, int) else block

@@ -1,0 +1,191 @@
+"""The token as its callers see it: call data and logs (ERC-20, EIP-3009, memo; revert strings as FiatTokenV2_2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eth_abi.abi import decode, encode
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
+from foreseal.payments.chain.node import Block, Log, Node, Receipt
+from foreseal.payments.typed_data import Authorization, Cancellation, Domain
+
+RECEIVE = bytes.fromhex("88b7ab63")
+CANCEL = bytes.fromhex("b7b72899")
+TRANSFER = bytes.fromhex("a9059cbb")
+AUTHORIZATION_STATE = bytes.fromhex("e94a0102")
+BALANCE_OF = bytes.fromhex("70a08231")
+ALLOWANCE = bytes.fromhex("dd62ed3e")
+PAUSED = bytes.fromhex("5c975abb")
+IS_BLACKLISTED = bytes.fromhex("fe575a87")
+DOMAIN_SEPARATOR = bytes.fromhex("3644e515")
+IS_VALID_SIGNATURE = bytes.fromhex("1626ba7e")
+SEND_PAYOUTS = bytes.fromhex("f318af5f")
+
+POLICY_FORBIDS = bytes.fromhex("a43fec12")
+"""Selector of the error PolicyForbids(bytes32,uint64): the holder policy."""
+BLACKLISTED = "Blacklistable: account is blacklisted"
+"""Text of the revert."""
+
+SIGNATURES = {
+    RECEIVE: "receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)",
+    CANCEL: "cancelAuthorization(address,bytes32,bytes)",
+    TRANSFER: "transfer(address,uint256)",
+    AUTHORIZATION_STATE: "authorizationState(address,bytes32)",
+    BALANCE_OF: "balanceOf(address)",
+    ALLOWANCE: "allowance(address,address)",
+    PAUSED: "paused()",
+    IS_BLACKLISTED: "isBlacklisted(address)",
+    DOMAIN_SEPARATOR: "DOMAIN_SEPARATOR()",
+    IS_VALID_SIGNATURE: "isValidSignature(bytes32,bytes)",
+    SEND_PAYOUTS: "sendPayouts(bytes32,address[],uint256[])",
+    POLICY_FORBIDS: "PolicyForbids(bytes32,uint64)",
+}
+"""What each selector is the hash of."""
+
+TRANSFERRED = keccak(text="Transfer(address,address,uint256)")
+USED = keccak(text="AuthorizationUsed(address,bytes32)")
+CANCELED = keccak(text="AuthorizationCanceled(address,bytes32)")
+MEMO = bytes.fromhex("6989f5818dcfd11f8cd53b27c94cec33dae1589735f03e639cba54553a1825e8")
+PAYOUT_SENT = bytes.fromhex("e50d87119ceb02f3aa30a83e96b007c343e37d38e4f720be35f408d0477995fb")
+
+_DOMAIN = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A transfer as a receipt's logs show it, with what the token says directly beside it."""
+
+    log: Log
+    position: int
+    """Of the Transfer among the transaction's logs: with the transaction's hash its name, whichever block it is in."""
+    sender: str
+    recipient: str
+    amount: int
+    nonce: bytes | None
+    """Of the authorization of `sender` that it used."""
+    memo: bytes | None
+
+
+def transfers(receipt: Receipt, token: str) -> list[Transfer]:
+    """All transfers of a token in a receipt. A reverted transaction has none."""
+    if not receipt.succeeded:
+        return []
+    return [
+        _transfer(receipt.logs, position)
+        for position, log in enumerate(receipt.logs)
+        if log.address == token and len(log.topics) == 3 and log.topics[0] == TRANSFERRED
+    ]
+
+
+def _transfer(logs: Sequence[Log], position: int) -> Transfer:
+    log = logs[position]
+    before = logs[position - 1] if position else None
+    after = logs[position + 1] if position + 1 < len(logs) else None
+    nonce = memo = None
+    if before is not None and before.address == log.address and _is(before, USED) and before.topics[1] == log.topics[1]:
+        nonce = before.topics[2]
+    if after is not None and after.address == log.address and _is(after, MEMO):
+        memo = after.topics[2]
+    amount = int.from_bytes(log.data[:32], "big")
+    return Transfer(log, position, topic_address(log.topics[1]), topic_address(log.topics[2]), amount, nonce, memo)
+
+
+def _is(log: Log, topic: bytes) -> bool:
+    return len(log.topics) == 3 and log.topics[0] == topic
+
+
+def canceled(receipt: Receipt, token: str, payer: str, nonce: bytes) -> bool:
+    """Whether a receipt's logs say that the authorization was canceled."""
+    wanted = (CANCELED, address_topic(payer), nonce)
+    return receipt.succeeded and any(log.address == token and log.topics == wanted for log in receipt.logs)
+
+
+def payouts_sent(receipt: Receipt, contract: str, batch: bytes) -> list[tuple[str, int]]:
+    """Recipients and amounts of a batch, as a receipt's logs have them."""
+    return [
+        (topic_address(log.topics[3]), int.from_bytes(log.data[:32], "big"))
+        for log in receipt.logs
+        if receipt.succeeded and log.address == contract and log.topics[:2] == (PAYOUT_SENT, batch)
+    ]
+
+
+def topic_address(topic: bytes) -> str:
+    """The address in a topic."""
+    return to_checksum_address(topic[12:])
+
+
+def address_topic(address: str) -> bytes:
+    """An address as a topic."""
+    return bytes(12) + bytes.fromhex(address[2:])
+
+
+def receive_call(signed: Authorization, signature: bytes) -> bytes:
+    """Call data of receiveWithAuthorization, the form that also takes signatures of contracts."""
+    kinds = ["address", "address", "uint256", "uint256", "uint256", "bytes32", "bytes"]
+    return RECEIVE + encode(kinds, [*signed.values().values(), signature])
+
+
+def cancel_call(signed: Cancellation, signature: bytes) -> bytes:
+    """Call data of cancelAuthorization."""
+    return CANCEL + encode(["address", "bytes32", "bytes"], [signed.authorizer, signed.nonce, signature])
+
+
+def transfer_call(recipient: str, amount: int) -> bytes:
+    """Call data of transfer."""
+    return TRANSFER + encode(["address", "uint256"], [recipient, amount])
+
+
+def payouts_call(batch: bytes, legs: Sequence[tuple[str, int]]) -> bytes:
+    """Call data of sendPayouts."""
+    recipients, amounts = [leg[0] for leg in legs], [leg[1] for leg in legs]
+    return SEND_PAYOUTS + encode(["bytes32", "address[]", "uint256[]"], [batch, recipients, amounts])
+
+
+def separator(domain: Domain) -> bytes:
+    """The domain separator (EIP-712) that a token of this domain has."""
+    kinds = ["bytes32", "bytes32", "bytes32", "uint256", "address"]
+    name, version = keccak(text=domain.name), keccak(text=domain.version)
+    return keccak(encode(kinds, [_DOMAIN, name, version, domain.chain_id, domain.contract]))
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a token contract answers as of a block. Every method may raise what the node raises, and `Reverted`."""
+
+    node: Node
+    address: str
+
+    def authorization_used(self, payer: str, nonce: bytes, block: Block) -> bool:
+        """Whether an authorization is used or canceled: the token tells the two apart by its logs alone."""
+        return bool(self._number(AUTHORIZATION_STATE + encode(["address", "bytes32"], [payer, nonce]), block))
+
+    def balance(self, holder: str, block: Block) -> int:
+        """Smallest units."""
+        return self._number(BALANCE_OF + encode(["address"], [holder]), block)
+
+    def allowance(self, owner: str, spender: str, block: Block) -> int:
+        """Smallest units."""
+        return self._number(ALLOWANCE + encode(["address", "address"], [owner, spender]), block)
+
+    def paused(self, block: Block) -> bool:
+        """Whether nothing moves."""
+        return bool(self._number(PAUSED, block))
+
+    def blacklisted(self, holder: str, block: Block) -> bool:
+        """Whether this account neither sends nor receives."""
+        return bool(self._number(IS_BLACKLISTED + encode(["address"], [holder]), block))
+
+    def domain_separator(self, block: Block) -> bytes:
+        """Of its signatures (EIP-712)."""
+        return self.node.call(self.address, DOMAIN_SEPARATOR, block)
+
+    def _number(self, data: bytes, block: Block) -> int:
+        answer = self.node.call(self.address, data, block)
+        return int(decode(["uint256"], answer)[0])
+
+
+def wallet_accepts(node: Node, wallet: str, digest: bytes, signature: bytes, block: Block) -> bool:
+    """Whether a wallet with code takes a signature as its own (ERC-1271). Raises `Reverted`."""
+    data = IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
+    return node.call(wallet, data, block)[:4] == IS_VALID_SIGNATURE

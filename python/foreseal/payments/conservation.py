@@ -1,0 +1,75 @@
+"""Conservation: no money appears, vanishes or is counted twice between the tables."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, select
+
+from foreseal.payments.ledger.states import DisbursementState, OrderState
+from foreseal.payments.ledger.tables import orders, refunds, suspense, transfers
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Sums in smallest units, and what does not fit."""
+
+    received: int
+    """All transfers to the merchant that are on the chain."""
+    captured: int
+    """Those that are an order's."""
+    suspended: int
+    """Those that are nobody's."""
+    refunded: int
+    """Refunds that were paid."""
+    reserved: int
+    """Refunds that are under way."""
+    faults: tuple[str, ...] = field(default=())
+    """In words; empty if all is well."""
+
+
+def balance(tx: Connection) -> Balance:
+    """Sum everything up, as of one moment, and compare.
+
+    captured orders = transfers matched to them, one each, of the same amount; every other transfer is suspended, once;
+    the refunds of an order, those under way too, are no more than it captured.
+    """
+    faults: list[str] = []
+    taken = {row.id: row for row in tx.execute(select(orders).where(orders.c.state == OrderState.CAPTURED))}
+    held = {(row.chain_id, row.transaction_hash, row.position): row.order_id for row in tx.execute(select(suspense))}
+    received = captured = suspended = 0
+    matched: dict[str, int] = {}
+    for row in tx.execute(select(transfers)):
+        received += row.amount
+        is_held = held.pop((row.chain_id, row.transaction_hash, row.position), ...) is not ...
+        if is_held:
+            suspended += row.amount
+        if row.order_id is not None:
+            captured += row.amount
+            matched[row.order_id] = row.amount
+            order = taken.get(row.order_id)
+            if order is None:
+                faults.append(f"transfer {row.transaction_hash} is of the order {row.order_id}, which is not captured")
+            elif (order.amount, order.token, order.payee) != (row.amount, row.token, row.recipient):
+                faults.append(f"transfer {row.transaction_hash} is not what the order {row.order_id} asks for")
+            elif order.step != row.step:
+                faults.append(f"order {row.order_id} is {order.step}, its transfer {row.step}")
+        if is_held == (row.order_id is not None):
+            faults.append(f"transfer {row.transaction_hash} is both an order's and suspended, or neither")
+    faults += [f"order {id} is captured without a transfer" for id in taken if id not in matched]
+    faults += [f"transfer {key[1]} is suspended, and not there" for key in held]
+    paid, promised = _refunds(tx)
+    for id in {*paid, *promised}:
+        if paid[id] + promised[id] > matched.get(id, 0):
+            asked = paid[id] + promised[id]
+            faults.append(f"refunds of the order {id} are {asked}, its capture {matched.get(id, 0)}")
+    return Balance(received, captured, suspended, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
+
+
+def _refunds(tx: Connection) -> tuple[dict[str, int], dict[str, int]]:
+    """Paid and promised units by order."""
+    paid: dict[str, int] = defaultdict(int)
+    promised: dict[str, int] = defaultdict(int)
+    for row in tx.execute(select(refunds).where(refunds.c.state != DisbursementState.BLOCKED)):
+        sums = paid if row.state is DisbursementState.COMPLETE else promised
+        sums[row.order_id] += row.amount
+    return paid, promised

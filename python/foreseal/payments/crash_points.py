@@ -1,0 +1,43 @@
+"""Where a process may end between what it means to do and what it did.
+
+The code names each place as it passes it. In production nothing listens; a test kills the process there and looks
+whether a restart loses or doubles anything. docs/payments.md says what is stored at each.
+"""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class CrashPoint(StrEnum):
+    """A place between intent and effect, in the order of a payment's life."""
+
+    CAPTURE_CHECKED = "capture checked, nothing stored"
+    CAPTURE_DECIDED = "capture decided and signed, not yet committed"
+    CAPTURE_STORED = "capture stored, not sent"
+    CANCEL_DECIDED = "cancellation decided and signed, not yet committed"
+    CANCEL_STORED = "cancellation stored, not sent"
+    VOID_DECIDED = "void decided, not yet committed"
+    TRANSACTION_SENT = "transaction handed to the node, its answer not noted"
+    TRANSACTION_NOTED = "the node's answer noted"
+    REPLACEMENT_DECIDED = "replacement with higher fees signed, not yet committed"
+    REPLACEMENT_STORED = "replacement with higher fees stored, not sent"
+    RECEIPT_READ = "receipt read, nothing stored"
+    RECEIPT_APPLIED = "what the receipt says applied, not yet committed"
+    RECEIPT_STORED = "what the receipt says stored"
+    EXPIRY_DECIDED = "expiry decided, not yet committed"
+    REFUND_RESERVED = "refund reserved, nothing signed"
+    REFUND_DECIDED = "refund signed, not yet committed"
+    REFUND_STORED = "refund stored, not sent"
+    PAYOUT_DECIDED = "payout signed, not yet committed"
+    PAYOUT_STORED = "payout stored, not sent"
+    WINDOW_READ = "logs of a window read, nothing stored"
+    WINDOW_REPLACED = "rows of a window and the cursor replaced, not yet committed"
+    WINDOW_STORED = "rows of a window and the cursor stored"
+
+
+Passed = Callable[[CrashPoint], None]
+"""Told each place that is passed. What it raises ends the operation there, as the end of the process would."""
+
+
+def unwatched(_: CrashPoint) -> None:
+    """Nobody listens."""

@@ -1,0 +1,174 @@
+"""Money that the merchant sends: what refunds and payouts have in common.
+
+Nothing on the chain keeps a plain transfer from happening twice. So each has one transaction, whose account nonce it
+keeps until it is final that it did nothing; only then may there be another one.
+
+```text
+Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provisional, confirmed, final)
+   |  ^---- final, and nothing was moved ----'  ^------reopen----'
+   '--recipient is forbidden--> Blocked
+```
+"""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, select
+
+from foreseal.payments.chain import ChainError, Receipt, Reverted, Token
+from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import DisbursementState, Entry, Ledger, LedgerError, Place, Step, Trigger, entries, read
+from foreseal.payments.ledger import locked as lock
+from foreseal.payments.ledger.states import DISBURSEMENT, following
+from foreseal.payments.ledger.tables import Ending, Purpose
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.sending import Outcome, Sender, SendingError, close, note_delivery, open_intent
+from foreseal.payments.settlement import follow
+
+
+class Forbidden(LedgerError):
+    """The token lets an account neither send nor receive. `account` is at fault."""
+
+    def __init__(self, account: str) -> None:
+        super().__init__(account)
+        self.account = account
+
+    def __str__(self) -> str:
+        return f"{self.account} is forbidden by the token"
+
+
+class Disbursements:
+    """Refunds, or payouts."""
+
+    table: Table
+    purpose: Purpose
+    decided: CrashPoint
+    stored: CrashPoint
+
+    def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
+        if sender.account.address != merchant.payee:
+            raise ValueError(f"payee: {merchant.payee} is not the key's account {sender.account.address}")
+        self.ledger = ledger
+        self.sender = sender
+        self.merchant = merchant
+
+    def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
+        """Who gets how many units."""
+        raise NotImplementedError
+
+    def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
+        """Contract and call data."""
+        raise NotImplementedError
+
+    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
+        """Whether the logs of a receipt show that all of it was paid."""
+        raise NotImplementedError
+
+    def get(self, id: str) -> Row[Any]:
+        """One as it is. Raises `Unknown`."""
+        with self.ledger.database.reading() as tx:
+            return read(tx, self.table, id)
+
+    def timeline(self, id: str) -> list[Entry]:
+        """What happened to one, oldest first."""
+        with self.ledger.database.reading() as tx:
+            return entries(tx, self.table.name, id)
+
+    def submit(self, id: str) -> Row[Any]:
+        """Sign, store and send what is reserved; as it is then.
+
+        It is Blocked where a recipient is forbidden. Raises `Forbidden` if the merchant is, `NotAllowed` if it is under
+        way or done, `Reverted` if it would revert for another reason, `FeeTooHigh`, `Overtaken`, and what the node
+        raises.
+        """
+        with self.ledger.database.reading() as tx:
+            row = read(tx, self.table, id)
+            legs = self.recipients(tx, row)
+        following(DISBURSEMENT, Place(row.state, row.step), Trigger.SUBMIT)
+        if self.forbidden(row.token, [self.merchant.payee]) is not None:
+            raise Forbidden(self.merchant.payee)
+        forbidden = self.forbidden(row.token, [recipient for recipient, _ in legs])
+        if forbidden is not None:
+            return self._block(id, forbidden)
+        try:
+            call = self.sender.call(*self.call(row, legs))
+        except Reverted as error:
+            if forbids(error):
+                return self._block(id, error.reason)
+            raise
+        with self.ledger.database.transaction() as tx:
+            self.ledger.move(tx, self.table, lock(tx, self.table, id), Trigger.SUBMIT)
+            intent = self.sender.intents.store(tx, self.purpose, id, call)
+            self.ledger.passed(self.decided)
+        self.ledger.passed(self.stored)
+        return self._deliver(id, intent)
+
+    def advance(self, id: str) -> Row[Any]:
+        """Do whatever it waits for, also to be sent for the first time; as it is then. Repeating it is safe.
+
+        Raises as `submit` does.
+        """
+        with self.ledger.database.reading() as tx:
+            row = read(tx, self.table, id)
+            intent = open_intent(tx, self.purpose, id)
+        if intent is not None:
+            outcome = self.sender.outcome(intent)
+            self.ledger.passed(CrashPoint.RECEIPT_READ)
+            self._apply(id, intent, outcome)
+            if outcome.receipt is None and outcome.step is not Step.FAILED:
+                return self._deliver(id, intent)
+        elif row.state is DisbursementState.RESERVED:
+            return self.submit(id)
+        return self.get(id)
+
+    def resume(self) -> dict[str, Exception]:
+        """Advance all that is not done, as after a start; what went wrong, by id."""
+        done = (self.table.c.state == DisbursementState.BLOCKED) | (
+            (self.table.c.state == DisbursementState.COMPLETE) & (self.table.c.step == Step.FINAL)
+        )
+        with self.ledger.database.reading() as tx:
+            ids = list(tx.execute(select(self.table.c.id).where(~done).order_by(self.table.c.id)).scalars())
+        errors: dict[str, Exception] = {}
+        for id in ids:
+            try:
+                self.advance(id)
+            except (ChainError, LedgerError, SendingError) as error:
+                errors[id] = error
+        return errors
+
+    def forbidden(self, token: str, accounts: list[str]) -> str | None:
+        """The first account that the token's blacklist names, as of `pending`."""
+        asked = Token(self.sender.node, token)
+        return next((each for each in dict.fromkeys(accounts) if asked.blacklisted(each, "pending")), None)
+
+    def _apply(self, id: str, intent: int, outcome: Outcome) -> None:
+        receipt, step = outcome.receipt, outcome.step
+        with self.ledger.database.transaction() as tx:
+            row = lock(tx, self.table, id)
+            details = {} if receipt is None else {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
+            if receipt is not None and self.shown(row, self.recipients(tx, row), receipt):
+                if row.state is not DisbursementState.COMPLETE:
+                    row = self.ledger.move(tx, self.table, row, Trigger.LANDED, **details)
+                follow(self.ledger, tx, self.table, row, step, **details)
+            else:
+                if row.state is DisbursementState.COMPLETE:
+                    row = self.ledger.move(tx, self.table, row, Trigger.REOPEN)
+                if step in (Step.FINAL, Step.FAILED):
+                    self.ledger.move(tx, self.table, row, Trigger.FAIL, **details)
+            if step in (Step.FINAL, Step.FAILED):
+                close(tx, intent, Ending.FINAL if step is Step.FINAL else Ending.DISPLACED)
+            self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
+        self.ledger.passed(CrashPoint.RECEIPT_STORED)
+
+    def _deliver(self, id: str, intent: int) -> Row[Any]:
+        note_delivery(self.ledger, self.table, id, self.sender.deliver(intent))
+        return self.get(id)
+
+    def _block(self, id: str, why: str) -> Row[Any]:
+        with self.ledger.database.transaction() as tx:
+            return self.ledger.move(tx, self.table, lock(tx, self.table, id), Trigger.BLOCK, reason=why)
+
+
+def forbids(error: Reverted) -> bool:
+    """Whether a revert says that an account must not send or receive."""
+    return error.data[:4] == POLICY_FORBIDS or error.reason == BLACKLISTED

@@ -1,0 +1,36 @@
+"""What is known and decided: states, tables, transactions."""
+
+from foreseal.payments.ledger.database import Database
+from foreseal.payments.ledger.errors import (
+    Duplicate,
+    LedgerError,
+    NotAllowed,
+    NotCovered,
+    Overtaken,
+    Unknown,
+    WrongSchema,
+)
+from foreseal.payments.ledger.states import DisbursementState, OrderState, Place, Step, Trigger
+from foreseal.payments.ledger.timeline import Entry, entries
+from foreseal.payments.ledger.transitions import Ledger, locked, read
+
+__all__ = [
+    "Database",
+    "DisbursementState",
+    "Duplicate",
+    "Entry",
+    "Ledger",
+    "LedgerError",
+    "NotAllowed",
+    "NotCovered",
+    "OrderState",
+    "Overtaken",
+    "Place",
+    "Step",
+    "Trigger",
+    "Unknown",
+    "WrongSchema",
+    "entries",
+    "locked",
+    "read",
+]

@@ -1,0 +1,63 @@
+"""Column types that mean the same on SQLite and on PostgreSQL."""
+
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from sqlalchemy import Dialect, Numeric, String
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from foreseal.payments.amounts import checked
+
+# Of 2**256 - 1.
+_DIGITS = 78
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class Units(TypeDecorator[int]):
+    """A uint256, exact: numeric(78) on PostgreSQL, elsewhere decimal text of fixed width, which sorts alike.
+
+    Never sum it in SQL: SQLite would make floats of the texts.
+    """
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """The type of the database at hand."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(Numeric(_DIGITS, 0))
+        return dialect.type_descriptor(String(_DIGITS))
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
+        """Raises TypeError and ValueError for what is no uint256."""
+        if value is None:
+            return None
+        number = checked(value)
+        return Decimal(number) if dialect.name == "postgresql" else f"{number:0{_DIGITS}}"
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
+        """As it was given."""
+        return None if value is None else int(value)
+
+
+class Word(TypeDecorator[E]):
+    """A word of an enumeration, stored as its text."""
+
+    impl = String
+    cache_ok = True
+
+    def __init__(self, words: type[E]) -> None:
+        super().__init__(40)
+        self.words = words
+
+    def process_bind_param(self, value: E | None, dialect: Dialect) -> Any:
+        """Its text. Raises ValueError for a word of another enumeration."""
+        if value is not None and not isinstance(value, self.words):
+            raise ValueError(f"{value!r} is no {self.words.__name__}")
+        return None if value is None else value.value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> E | None:
+        """The word of that text. Raises ValueError."""
+        return None if value is None else self.words(value)

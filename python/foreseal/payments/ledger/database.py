@@ -1,0 +1,77 @@
+"""A database by URL: SQLite in WAL mode, or PostgreSQL."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
+
+from foreseal.payments.ledger.errors import WrongSchema
+from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
+
+_READING = "foreseal_reading"
+# Seconds that a writer waits for the one before it.
+_BUSY = 30
+# Any number that nobody else locks by.
+_CREATION = 0x666F7265
+
+
+class Database:
+    """The tables behind a URL, as SQLAlchemy takes it: `sqlite:///pay.db`, `postgresql+psycopg://host/pay`.
+
+    May be used from any thread.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Make the tables where there are none. Raises `WrongSchema` for those of another version."""
+        self.engine = _engine(url)
+        with self.transaction() as tx:
+            if tx.dialect.name == "postgresql":  # two processes may start at once; SQLite has one writer anyway
+                tx.execute(select(func.pg_advisory_xact_lock(_CREATION)))
+            if not inspect(tx).has_table(schema.name):
+                metadata.create_all(tx)
+                tx.execute(insert(schema).values(version=SCHEMA))
+            found = tx.execute(select(schema.c.version)).scalars().all()
+        if found != [SCHEMA]:
+            self.close()
+            raise WrongSchema(f"the database has tables of version {found}, this library those of version {SCHEMA}")
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction that may write: committed at the end, or nothing of it if anything is raised.
+
+        On SQLite there is one at a time, from its beginning on. On PostgreSQL rows that are decided upon are locked
+        as they are read.
+        """
+        with self.engine.begin() as tx:
+            yield tx
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One transaction that reads, from one moment's view, and keeps no writer waiting."""
+        with self.engine.connect().execution_options(**{_READING: True}) as tx, tx.begin():
+            yield tx
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _engine(url: str) -> Engine:
+    if make_url(url).get_backend_name() != "sqlite":
+        return create_engine(url)
+    engine = create_engine(url, connect_args={"timeout": _BUSY})
+
+    @event.listens_for(engine, "connect")
+    def opened(connection: Any, _: Any) -> None:
+        # The driver would begin transactions by itself, and only before the first write: too late to decide anything.
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        reads = connection.get_execution_options().get(_READING)
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    return engine

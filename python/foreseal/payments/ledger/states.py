@@ -1,0 +1,178 @@
+"""States of orders, refunds and payouts, and all their transitions, as data.
+
+An order follows the table "Payment authorization" of the specification, whose state names are used as they are. Where
+it is silent there are `Expired`, and the way back after a reorganisation. A step is a finer state within a state: how
+far its transaction is, and how safe what it did.
+
+```text
+Drafted -> Signed, unused -> Stored, unused --capture--> Used, captured
+                                   |  ^-------reopen---------'
+                                   '--void--> Voided offchain --cancel--> Canceled
+                                                    ^---------reopen---------'
+any but the last of each way --expire--> Expired
+
+Reserved -> Broadcast -> Complete | Blocked           refunds and payouts
+```
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from foreseal.payments.ledger.errors import NotAllowed
+
+
+class OrderState(StrEnum):
+    """What an order's authorization has come to."""
+
+    DRAFTED = "Drafted"
+    SIGNED = "Signed, unused"
+    STORED = "Stored, unused"
+    CAPTURED = "Used, captured"
+    VOIDED = "Voided offchain"
+    CANCELED = "Canceled"
+    EXPIRED = "Expired"
+
+
+class DisbursementState(StrEnum):
+    """What a refund or a payout has come to."""
+
+    RESERVED = "Reserved"
+    BROADCAST = "Broadcast"
+    COMPLETE = "Complete"
+    BLOCKED = "Blocked"
+
+
+State = OrderState | DisbursementState
+
+
+class Step(StrEnum):
+    """A finer state within a state."""
+
+    IDLE = "idle"
+    """No transaction is under way."""
+    INTENDED = "intended"
+    """The signed transaction is stored; whether the node has it is not noted."""
+    BROADCAST = "broadcast"
+    """The node took it."""
+    UNKNOWN = "unknown"
+    """The node did not answer, or answered something else: it may land or not."""
+    FAILED = "failed"
+    """It is final that it did nothing."""
+    PROVISIONAL = "provisional"
+    """In a block, or pre-confirmed."""
+    CONFIRMED = "confirmed"
+    """As deep as the policy asks for."""
+    FINAL = "final"
+    """In a final block: no reorganisation takes it back."""
+
+
+class Trigger(StrEnum):
+    """What makes an order, a refund or a payout go on."""
+
+    SET_TERMS = "set terms"
+    SIGN = "payer signs typed data"
+    STORE = "merchant stores payload server-side"
+    CAPTURE = "merchant submits receiveWithAuthorization"
+    VOID = "merchant marks the order void"
+    CANCEL = "payer-signed cancelAuthorization relayed"
+    EXPIRE = "validBefore is final and the nonce unused"
+    RESERVE = "amount reserved"
+    SUBMIT = "merchant submits the transfer"
+    BLOCK = "recipient is forbidden"
+    TAKEN = "node took the transaction"
+    LOST = "node's answer is unknown"
+    FAIL = "transaction can no longer have an effect"
+    LANDED = "logs show the effect"
+    CONFIRM = "policy is met"
+    DEMOTE = "policy is no longer met"
+    FINALIZE = "block is final"
+    REOPEN = "reorganisation took the effect back"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A state and the step within it."""
+
+    state: State
+    step: Step = Step.IDLE
+
+    def __str__(self) -> str:
+        return self.state if self.step is Step.IDLE else f"{self.state} ({self.step})"
+
+
+Transitions = Mapping[tuple[Place | None, Trigger], Place]
+
+_IN_FLIGHT = (Step.INTENDED, Step.BROADCAST, Step.UNKNOWN)
+
+
+def _flight(state: State) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+    """Steps of a transaction that is under way from a state."""
+    for step in (Step.INTENDED, Step.UNKNOWN):
+        yield (Place(state, step), Trigger.TAKEN), Place(state, Step.BROADCAST)
+    for step in (Step.INTENDED, Step.BROADCAST):
+        yield (Place(state, step), Trigger.LOST), Place(state, Step.UNKNOWN)
+    for step in _IN_FLIGHT:
+        yield (Place(state, step), Trigger.FAIL), Place(state, Step.FAILED)
+
+
+def _effect(state: State, back: Place) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+    """Steps of what a transaction did, and where a reorganisation leads back to."""
+    provisional, confirmed, final = (Place(state, step) for step in (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL))
+    yield (provisional, Trigger.CONFIRM), confirmed
+    yield (confirmed, Trigger.DEMOTE), provisional
+    for place in (provisional, confirmed):
+        yield (place, Trigger.FINALIZE), final
+        yield (place, Trigger.REOPEN), back
+
+
+def _order() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+    drafted, signed, stored, voided = (
+        Place(state) for state in (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
+    )
+    yield (None, Trigger.SET_TERMS), drafted
+    yield (drafted, Trigger.SIGN), signed
+    yield (signed, Trigger.STORE), stored
+    for step in (Step.IDLE, Step.FAILED):
+        yield (Place(stored.state, step), Trigger.CAPTURE), Place(stored.state, Step.INTENDED)
+        yield (Place(stored.state, step), Trigger.VOID), voided
+        yield (Place(voided.state, step), Trigger.CANCEL), Place(voided.state, Step.INTENDED)
+    for state, effect in ((OrderState.STORED, OrderState.CAPTURED), (OrderState.VOIDED, OrderState.CANCELED)):
+        yield from _flight(state)
+        # Also from idle and failed: a former life of the database, or the payer, may have sent it.
+        for step in (Step.IDLE, *_IN_FLIGHT, Step.FAILED):
+            yield (Place(state, step), Trigger.LANDED), Place(effect, Step.PROVISIONAL)
+            yield (Place(state, step), Trigger.EXPIRE), Place(OrderState.EXPIRED)
+        yield from _effect(effect, Place(state, Step.UNKNOWN))
+    for place in (drafted, signed):
+        yield (place, Trigger.EXPIRE), Place(OrderState.EXPIRED)
+
+
+def _disbursement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+    reserved, broadcast = DisbursementState.RESERVED, DisbursementState.BROADCAST
+    yield (None, Trigger.RESERVE), Place(reserved)
+    for step in (Step.IDLE, Step.FAILED):
+        yield (Place(reserved, step), Trigger.SUBMIT), Place(reserved, Step.INTENDED)
+        yield (Place(reserved, step), Trigger.BLOCK), Place(DisbursementState.BLOCKED)
+    for step in (Step.INTENDED, Step.UNKNOWN):
+        yield (Place(reserved, step), Trigger.TAKEN), Place(broadcast)
+    yield (Place(reserved, Step.INTENDED), Trigger.LOST), Place(reserved, Step.UNKNOWN)
+    for place in (*(Place(reserved, step) for step in (Step.INTENDED, Step.UNKNOWN)), Place(broadcast)):
+        yield (place, Trigger.FAIL), Place(reserved, Step.FAILED)
+        yield (place, Trigger.LANDED), Place(DisbursementState.COMPLETE, Step.PROVISIONAL)
+    yield from _effect(DisbursementState.COMPLETE, Place(broadcast))
+
+
+ORDER: Transitions = dict(_order())
+"""All transitions of an order; None is before it exists."""
+
+DISBURSEMENT: Transitions = dict(_disbursement())
+"""All transitions of a refund or a payout."""
+
+
+def following(transitions: Transitions, place: Place | None, trigger: Trigger) -> Place:
+    """Where a trigger leads. Raises `NotAllowed`, which names place and trigger, for what is not in the table."""
+    try:
+        return transitions[place, trigger]
+    except KeyError:
+        raise NotAllowed("(none)" if place is None else str(place), trigger) from None

@@ -1,0 +1,228 @@
+"""The tables. What must not happen twice has a unique key here: memory protects nothing.
+
+Addresses are texts with their checksum, hashes 0x texts in lower case, times seconds since 1970, amounts smallest
+units.
+"""
+
+from enum import StrEnum
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.states import DisbursementState, OrderState, Step
+
+SCHEMA = 1
+"""Version of these tables."""
+
+
+class Purpose(StrEnum):
+    """What a transaction is for."""
+
+    CAPTURE = "capture"
+    CANCEL = "cancel"
+    REFUND = "refund"
+    PAYOUT = "payout"
+
+
+class Ending(StrEnum):
+    """Why a transaction needs no more care."""
+
+    FINAL = "final"
+    """It is in a final block."""
+    DISPLACED = "displaced"
+    """It is final that another transaction has its account nonce."""
+
+
+class Reason(StrEnum):
+    """Why a transfer to the merchant is nobody's payment."""
+
+    UNDER = "under"
+    OVER = "over"
+    LATE = "late"
+    """Its order was voided, canceled or expired."""
+    DOUBLE = "double"
+    """Its order is paid by another transfer."""
+    DIRECT = "direct"
+    """It names an open order, whose authorization it did not use: that one could still be captured."""
+    UNMATCHED = "unmatched"
+    """It names no order."""
+
+
+metadata = MetaData()
+
+schema = Table("schema", metadata, Column("version", Integer, primary_key=True, autoincrement=False))
+
+orders = Table(
+    "orders",
+    metadata,
+    Column("id", String(200), primary_key=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("token", String(42), nullable=False),
+    Column("payer", String(42), nullable=False),
+    Column("payee", String(42), nullable=False),
+    Column("amount", Units, nullable=False),
+    Column("valid_after", BigInteger, nullable=False),
+    Column("valid_before", BigInteger, nullable=False),
+    Column("nonce", LargeBinary(32), nullable=False),
+    Column("memo", LargeBinary(32), nullable=False, unique=True),
+    Column("signature", LargeBinary),
+    Column("since_block", BigInteger, nullable=False),
+    Column("state", Word(OrderState), nullable=False),
+    Column("step", Word(Step), nullable=False),
+    Index("orders_place", "state", "step"),
+    Index("orders_nonce", "chain_id", "token", "payer", "nonce"),
+)
+
+authorizations = Table(
+    "authorizations",
+    metadata,
+    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("token", String(42), primary_key=True),
+    Column("payer", String(42), primary_key=True),
+    Column("nonce", LargeBinary(32), primary_key=True),
+    Column("order_id", ForeignKey("orders.id"), nullable=False, unique=True),
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("address", String(42), primary_key=True),
+    Column("next_nonce", BigInteger, nullable=False),
+)
+
+transactions = Table(
+    "transactions",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("sender", String(42), nullable=False),
+    Column("account_nonce", BigInteger, nullable=False),
+    Column("purpose", Word(Purpose), nullable=False),
+    Column("subject", String(200), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("target", String(42), nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Column("gas", BigInteger, nullable=False),
+    Column("ending", Word(Ending)),
+    UniqueConstraint("chain_id", "sender", "account_nonce"),
+    UniqueConstraint("purpose", "subject", "round"),
+    Index("transactions_ending", "ending"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("transaction_id", ForeignKey("transactions.id"), primary_key=True),
+    Column("ordinal", Integer, primary_key=True),
+    Column("hash", String(66), nullable=False, unique=True),
+    Column("raw", LargeBinary, nullable=False),
+    Column("fee", Units, nullable=False),
+    Column("priority_fee", Units, nullable=False),
+    Column("since_block", BigInteger, nullable=False),
+)
+
+transfers = Table(
+    "transfers",
+    metadata,
+    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("transaction_hash", String(66), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("block_hash", String(66), nullable=False),
+    Column("log_index", Integer, nullable=False),
+    Column("block_number", BigInteger, nullable=False),
+    Column("token", String(42), nullable=False),
+    Column("sender", String(42), nullable=False),
+    Column("recipient", String(42), nullable=False),
+    Column("amount", Units, nullable=False),
+    Column("nonce", LargeBinary(32)),
+    Column("memo", LargeBinary(32)),
+    Column("step", Word(Step), nullable=False),
+    Column("order_id", ForeignKey("orders.id"), unique=True),
+    UniqueConstraint("chain_id", "block_hash", "transaction_hash", "log_index"),
+    Index("transfers_block", "chain_id", "token", "recipient", "block_number"),
+)
+
+suspense = Table(
+    "suspense",
+    metadata,
+    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("transaction_hash", String(66), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("reason", Word(Reason), nullable=False),
+    Column("order_id", ForeignKey("orders.id")),
+    ForeignKeyConstraint(
+        ["chain_id", "transaction_hash", "position"],
+        ["transfers.chain_id", "transfers.transaction_hash", "transfers.position"],
+    ),
+)
+
+cursors = Table(
+    "cursors",
+    metadata,
+    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("token", String(42), primary_key=True),
+    Column("recipient", String(42), primary_key=True),
+    Column("block_number", BigInteger, primary_key=True, autoincrement=False),
+    Column("block_hash", String(66), nullable=False),
+)
+
+refunds = Table(
+    "refunds",
+    metadata,
+    Column("id", String(200), primary_key=True),
+    Column("order_id", ForeignKey("orders.id"), nullable=False, index=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("token", String(42), nullable=False),
+    Column("recipient", String(42), nullable=False),
+    Column("amount", Units, nullable=False),
+    Column("state", Word(DisbursementState), nullable=False),
+    Column("step", Word(Step), nullable=False),
+)
+
+payouts = Table(
+    "payouts",
+    metadata,
+    Column("id", String(66), primary_key=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("token", String(42), nullable=False),
+    Column("contract", String(42), nullable=False),
+    Column("state", Word(DisbursementState), nullable=False),
+    Column("step", Word(Step), nullable=False),
+)
+
+payout_legs = Table(
+    "payout_legs",
+    metadata,
+    Column("payout_id", ForeignKey("payouts.id"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("recipient", String(42), nullable=False),
+    Column("amount", Units, nullable=False),
+)
+
+timeline = Table(
+    "timeline",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("subject", String(40), nullable=False),
+    Column("subject_id", String(200), nullable=False),
+    Column("time", BigInteger, nullable=False),
+    Column("trigger", String(60), nullable=False),
+    Column("before", String(60)),
+    Column("after", String(60), nullable=False),
+    Column("details", Text, nullable=False),
+    Index("timeline_subject", "subject", "subject_id", "id"),
+)

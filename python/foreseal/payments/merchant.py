@@ -1,0 +1,31 @@
+"""What a merchant pins: chain, token, account, and when money counts."""
+
+from dataclasses import dataclass, field
+
+from foreseal.payments.chain import Policy
+from foreseal.payments.ledger import Step
+from foreseal.payments.typed_data import Domain, address
+
+
+@dataclass(frozen=True, slots=True)
+class Merchant:
+    """Configuration that no request changes."""
+
+    domain: Domain
+    """Of the token: name, version, chain and contract."""
+    payee: str
+    """The merchant's account: receives captures, sends refunds."""
+    policy: Policy = field(default_factory=Policy)
+    """When a capture is confirmed."""
+    margin: int = 60
+    """Seconds before validBefore from which on nothing is captured any more."""
+    refundable: Step = Step.FINAL
+    """How safe a capture must be before it is refunded. With less than FINAL a reorganisation can take the capture
+    back, and leave the refund."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "payee", address(self.payee, "payee"))
+        if self.margin < 1:
+            raise ValueError(f"margin: {self.margin} s is less than 1")
+        if self.refundable not in (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL):
+            raise ValueError(f"refundable: {self.refundable} is no step of a capture")

@@ -1,0 +1,134 @@
+"""Orders: their terms, their stored authorization, and the decision not to capture them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from eth_utils.crypto import keccak
+from sqlalchemy import Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from foreseal.payments.amounts import checked
+from foreseal.payments.chain import Incomplete, Node
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Duplicate, Entry, Ledger, OrderState, Trigger, entries, locked, read
+from foreseal.payments.ledger.tables import authorizations, orders
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.signatures import check
+from foreseal.payments.typed_data import ReceiveAuthorization
+
+# Seconds since 1970 that a database column takes; a uint256 would be allowed.
+_LATEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a buyer is asked to sign."""
+
+    payer: str
+    amount: int
+    """Smallest units."""
+    valid_after: int
+    """Seconds since 1970, exclusive."""
+    valid_before: int
+    """Seconds since 1970, exclusive."""
+    nonce: bytes
+    """32 random bytes (`typed_data.random_nonce`, `typed_data.nonce_of_terms`)."""
+
+
+class Orders:
+    """The orders of a merchant. Every method that changes one raises `NotAllowed`, `Overtaken` and `Unknown`."""
+
+    def __init__(self, ledger: Ledger, node: Node, merchant: Merchant) -> None:
+        self._ledger = ledger
+        self._node = node
+        self._merchant = merchant
+
+    def draft(self, id: str, terms: Terms) -> ReceiveAuthorization:
+        """Set the terms of a new order; what the buyer is to sign, with the merchant's domain.
+
+        Raises `Duplicate` for an id that is taken, ValueError and TypeError for terms that cannot be, and what the node
+        raises: the order remembers from which block on its authorization can be on the chain.
+        """
+        if checked(terms.amount) == 0:
+            raise ValueError("amount: is 0")
+        if not terms.valid_after < terms.valid_before <= _LATEST:
+            raise ValueError(f"valid_before: {terms.valid_before} is not after valid_after, or beyond {_LATEST}")
+        if not 0 < len(id) <= 200:
+            raise ValueError("id: from 1 to 200 characters")
+        message = ReceiveAuthorization(
+            terms.payer, self._merchant.payee, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
+        )
+        latest = self._node.head("latest")
+        if latest is None:
+            raise Incomplete("the node has no latest block")
+        with self._ledger.database.transaction() as tx:
+            self._ledger.create(
+                tx,
+                orders,
+                Trigger.SET_TERMS,
+                id=id,
+                chain_id=self._merchant.domain.chain_id,
+                token=self._merchant.domain.contract,
+                payer=message.payer,
+                payee=message.payee,
+                amount=message.value,
+                valid_after=message.valid_after,
+                valid_before=message.valid_before,
+                nonce=message.nonce,
+                memo=memo(id),
+                since_block=latest.number,
+            )
+        return message
+
+    def sign(self, id: str, signature: bytes) -> None:
+        """Take the buyer's signature, known to be theirs. Raises `WrongSignature`, and what the node raises."""
+        order = self.get(id)
+        check(self._node, authorization(order), self._merchant.domain, order.payer, signature)
+        with self._ledger.database.transaction() as tx:
+            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.SIGN)
+            tx.execute(update(orders).where(orders.c.id == id).values(signature=signature))
+
+    def store(self, id: str) -> None:
+        """Tie the signed authorization to its order. Raises `Duplicate` if its nonce is another order's."""
+        with self._ledger.database.transaction() as tx:
+            order = self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.STORE)
+            key = {name: getattr(order, name) for name in ("chain_id", "token", "payer", "nonce")}
+            try:
+                with tx.begin_nested():
+                    tx.execute(insert(authorizations).values(**key, order_id=id))
+            except IntegrityError as error:
+                raise Duplicate(f"orders: the authorization of {id} belongs to another order") from error
+
+    def void(self, id: str, reason: str = "") -> None:
+        """Never capture this order. Refused once a capture is decided, until it is final that it failed."""
+        with self._ledger.database.transaction() as tx:
+            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.VOID, reason=reason)
+            self._ledger.passed(CrashPoint.VOID_DECIDED)
+
+    def get(self, id: str) -> Row[Any]:
+        """An order as it is. Raises `Unknown`."""
+        with self._ledger.database.reading() as tx:
+            return read(tx, orders, id)
+
+    def timeline(self, id: str) -> list[Entry]:
+        """What happened to an order, oldest first."""
+        with self._ledger.database.reading() as tx:
+            return entries(tx, orders.name, id)
+
+    def in_state(self, *states: OrderState) -> list[str]:
+        """Ids of all orders in these states."""
+        with self._ledger.database.reading() as tx:
+            wanted = select(orders.c.id).where(orders.c.state.in_(states)).order_by(orders.c.id)
+            return list(tx.execute(wanted).scalars())
+
+
+def authorization(order: Row[Any]) -> ReceiveAuthorization:
+    """What the buyer of an order signs."""
+    return ReceiveAuthorization(
+        order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
+    )
+
+
+def memo(id: str) -> bytes:
+    """The reference by which a transfer with a memo names an order: keccak256 of the order's id."""
+    return keccak(text=id)

@@ -1,0 +1,31 @@
+"""Transactions of the merchant's key: one account nonce each, stored before they are sent."""
+
+from foreseal.payments.sending.errors import FeeTooHigh, SendingError, StillOpen, WrongChain
+from foreseal.payments.sending.fees import GWEI, Fees, Quote
+from foreseal.payments.sending.intents import Call, Intents, close, open_intent, open_subjects, read_intent
+from foreseal.payments.sending.notes import note_delivery
+from foreseal.payments.sending.sender import Delivered, Delivery, Outcome, Sender, building, grade, safety
+
+__all__ = [
+    "GWEI",
+    "Call",
+    "Delivered",
+    "Delivery",
+    "FeeTooHigh",
+    "Fees",
+    "Intents",
+    "Outcome",
+    "Quote",
+    "Sender",
+    "SendingError",
+    "StillOpen",
+    "WrongChain",
+    "building",
+    "close",
+    "grade",
+    "note_delivery",
+    "open_intent",
+    "open_subjects",
+    "read_intent",
+    "safety",
+]

@@ -1,0 +1,138 @@
+"""Intents: signed transactions in the database, each with the one account nonce that it will ever have."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from eth_account.signers.local import LocalAccount
+from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from foreseal.payments.ledger.tables import Ending, Purpose, accounts, attempts, transactions
+from foreseal.payments.sending.errors import StillOpen
+from foreseal.payments.sending.fees import Quote
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a transaction will do, with what was asked of the node for it."""
+
+    target: str
+    data: bytes
+    gas: int
+    """Its limit."""
+    quote: Quote
+    next_nonce: int
+    """Of the account, by the node; more counts if the database has given out more."""
+    block: int
+    """Number of the block being built then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intents:
+    """The intents of one key on one chain."""
+
+    chain_id: int
+    account: LocalAccount
+
+    def store(self, tx: Connection, purpose: Purpose, subject: str, call: Call) -> int:
+        """Give out the next account nonce, sign, and store; the intent's id. Nothing is sent.
+
+        Raises `StillOpen` while an earlier intent of the same purpose and subject may land.
+        """
+        same = (transactions.c.purpose == purpose) & (transactions.c.subject == subject)
+        earlier = tx.execute(select(transactions.c.ending).where(same)).scalars().all()
+        if None in earlier:
+            raise StillOpen(f"{purpose} of {subject}: its transaction may still land")
+        nonce = self._allocate(tx, call.next_nonce)
+        stored = tx.execute(
+            insert(transactions)
+            .values(
+                chain_id=self.chain_id,
+                sender=self.account.address,
+                account_nonce=nonce,
+                purpose=purpose,
+                subject=subject,
+                round=len(earlier),
+                target=call.target,
+                data=call.data,
+                gas=call.gas,
+            )
+            .returning(transactions)
+        ).one()
+        self.attempt(tx, stored, 0, call.quote, call.block)
+        return int(stored.id)
+
+    def attempt(self, tx: Connection, intent: Row[Any], ordinal: int, quote: Quote, block: int) -> None:
+        """Sign an intent with these fees, and store the bytes."""
+        signed = self.account.sign_transaction(
+            {
+                "type": 2,
+                "chainId": self.chain_id,
+                "nonce": intent.account_nonce,
+                "to": intent.target,
+                "value": 0,
+                "data": intent.data,
+                "gas": intent.gas,
+                "maxFeePerGas": quote.fee,
+                "maxPriorityFeePerGas": quote.priority_fee,
+            }
+        )
+        tx.execute(
+            insert(attempts).values(
+                transaction_id=intent.id,
+                ordinal=ordinal,
+                hash="0x" + bytes(signed.hash).hex(),
+                raw=bytes(signed.raw_transaction),
+                fee=quote.fee,
+                priority_fee=quote.priority_fee,
+                since_block=block,
+            )
+        )
+
+    def _allocate(self, tx: Connection, at_least: int) -> int:
+        """The next account nonce. The row stays locked until it is committed, so that nobody gets it twice."""
+        mine = (accounts.c.chain_id == self.chain_id) & (accounts.c.address == self.account.address)
+        wanted = select(accounts.c.next_nonce).where(mine).with_for_update()
+        found = tx.execute(wanted).scalar_one_or_none()
+        if found is None:
+            first = {"chain_id": self.chain_id, "address": self.account.address, "next_nonce": at_least}
+            try:
+                with tx.begin_nested():
+                    tx.execute(insert(accounts).values(**first))
+            except IntegrityError:  # another process was first: its row is the one to lock
+                pass
+            found = tx.execute(wanted).scalar_one()
+        nonce = max(int(found), at_least)
+        tx.execute(update(accounts).where(mine).values(next_nonce=nonce + 1))
+        return nonce
+
+
+def open_intent(tx: Connection, purpose: Purpose, subject: str) -> int | None:
+    """The intent that may still land or be taken back, of which there is one at most."""
+    same = (transactions.c.purpose == purpose) & (transactions.c.subject == subject)
+    return tx.execute(select(transactions.c.id).where(same, transactions.c.ending.is_(None))).scalar_one_or_none()
+
+
+def open_subjects(tx: Connection, *purposes: Purpose) -> list[str]:
+    """Whatever has an open intent, in the order of their account nonces."""
+    wanted = select(transactions.c.subject).where(transactions.c.purpose.in_(purposes), transactions.c.ending.is_(None))
+    return list(dict.fromkeys(tx.execute(wanted.order_by(transactions.c.account_nonce)).scalars()))
+
+
+def close(tx: Connection, intent: int, ending: Ending) -> None:
+    """Note that an intent needs no more care."""
+    tx.execute(update(transactions).where(transactions.c.id == intent).values(ending=ending))
+
+
+def read_intent(tx: Connection, intent: int) -> tuple[Row[Any], list[Row[Any]]]:
+    """An intent and its attempts, the newest last."""
+    found = tx.execute(select(transactions).where(transactions.c.id == intent)).one()
+    of_it = select(attempts).where(attempts.c.transaction_id == intent).order_by(attempts.c.ordinal)
+    return found, list(tx.execute(of_it))
+
+
+def newest_ordinal(tx: Connection, intent: int) -> int:
+    """Of the attempts; the intent stays locked until the transaction ends."""
+    tx.execute(select(transactions.c.id).where(transactions.c.id == intent).with_for_update())
+    found = select(func.max(attempts.c.ordinal)).where(attempts.c.transaction_id == intent)
+    return int(tx.execute(found).scalar_one())

@@ -1,0 +1,161 @@
+"""What transfers on the chain do to orders: the rows of transfers are the truth that orders follow.
+
+Receipts of own captures and the watcher both come here. A transfer that is an order's captures it; one that is nobody's
+goes to the suspense list; one that left the chain reopens its order. All within the caller's database transaction.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, and_, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from foreseal.payments.chain import FinalityBroken, Transfer
+from foreseal.payments.ledger import Entry, Ledger, OrderState, Overtaken, Place, Step, Trigger, locked
+from foreseal.payments.ledger.tables import Reason, authorizations, orders, suspense, transfers
+from foreseal.payments.ledger.timeline import note
+
+_LATE = (OrderState.VOIDED, OrderState.CANCELED, OrderState.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A transfer to the merchant on the chain."""
+
+    chain_id: int
+    transfer: Transfer
+    step: Step
+    """PROVISIONAL, CONFIRMED or FINAL."""
+
+    def values(self) -> dict[str, Any]:
+        """The columns of its row but its order."""
+        log = self.transfer.log
+        return {
+            "chain_id": self.chain_id,
+            "transaction_hash": log.transaction_hash,
+            "position": self.transfer.position,
+            "block_hash": log.block_hash,
+            "log_index": log.log_index,
+            "block_number": log.block_number,
+            "token": log.address,
+            "sender": self.transfer.sender,
+            "recipient": self.transfer.recipient,
+            "amount": self.transfer.amount,
+            "nonce": self.transfer.nonce,
+            "memo": self.transfer.memo,
+            "step": self.step,
+        }
+
+
+# What makes it another transfer under the same key: a reorganisation may let a transaction do something else.
+_CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo")
+
+
+def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
+    """Note a transfer, or where it is now, and take its order along. Raises `FinalityBroken`."""
+    values = seen.values()
+    row = tx.execute(select(transfers).where(_key(transfers, values)).with_for_update()).one_or_none()
+    if row is not None and any(getattr(row, name) != values[name] for name in _CONTENT):
+        forget(ledger, tx, row)
+        row = None
+    if row is None:
+        try:
+            with tx.begin_nested():
+                tx.execute(insert(transfers).values(**values))
+        except IntegrityError as error:
+            raise Overtaken(f"transfer {values['transaction_hash']} was noted by somebody else just now") from error
+        _match(ledger, tx, seen)
+    elif row.step is Step.FINAL:
+        if row.block_hash != values["block_hash"]:
+            raise FinalityBroken(f"transfer {row.transaction_hash}: its final block {row.block_hash} is gone")
+    else:
+        tx.execute(update(transfers).where(_key(transfers, values)).values(**values))
+        if row.order_id is not None:
+            follow(ledger, tx, orders, locked(tx, orders, row.order_id), seen.step)
+
+
+def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
+    """Take a transfer off that is no longer on the chain, and reopen its order. Raises `FinalityBroken`."""
+    if row.step is Step.FINAL:
+        raise FinalityBroken(f"transfer {row.transaction_hash}: it was in the final block {row.block_hash}")
+    key = row._mapping
+    if row.order_id is not None:
+        order = locked(tx, orders, row.order_id)
+        ledger.move(tx, orders, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
+    tx.execute(delete(suspense).where(_key(suspense, key)))
+    tx.execute(delete(transfers).where(_key(transfers, key)))
+
+
+def follow(ledger: Ledger, tx: Connection, table: Table, row: Row[Any], step: Step, **details: Any) -> None:
+    """Bring what was effected to the step at which its transfer is."""
+    if row.step is step or row.step is Step.FINAL:
+        return
+    trigger = {
+        Step.PROVISIONAL: Trigger.DEMOTE,
+        Step.CONFIRMED: Trigger.CONFIRM,
+        Step.FINAL: Trigger.FINALIZE,
+    }[step]
+    ledger.move(tx, table, row, trigger, **details)
+
+
+def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
+    """Find out whose transfer a new one is."""
+    transfer, order = seen.transfer, None
+    by_authorization = False
+    if transfer.nonce is not None:
+        order = _of_authorization(tx, seen)
+        by_authorization = order is not None
+    if order is None and transfer.memo is not None:
+        order = tx.execute(select(orders).where(orders.c.memo == transfer.memo).with_for_update()).one_or_none()
+    if order is None:
+        _suspend(tx, seen, Reason.UNMATCHED, None)
+        return
+    before = tx.execute(select(transfers).where(transfers.c.order_id == order.id)).one_or_none()
+    if by_authorization and before is not None and before.nonce == transfer.nonce:
+        # The token lets one transfer use a nonce: the other one was on a chain that is gone.
+        forget(ledger, tx, before)
+        order, before = locked(tx, orders, order.id), None
+    reason = _reason(order, before, transfer, by_authorization=by_authorization)
+    if reason is not None:
+        _suspend(tx, seen, reason, order.id)
+        place, log = str(Place(order.state, order.step)), transfer.log
+        told = {"reason": reason, "transaction": log.transaction_hash, "amount": str(transfer.amount)}
+        note(tx, Entry(orders.name, order.id, ledger.clock(), "suspense", place, place, told))
+        return
+    tx.execute(update(transfers).where(_key(transfers, seen.values())).values(order_id=order.id))
+    told = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
+    order = ledger.move(tx, orders, order, Trigger.LANDED, **told)
+    follow(ledger, tx, orders, order, seen.step)
+
+
+def _of_authorization(tx: Connection, seen: Seen) -> Row[Any] | None:
+    same = and_(
+        authorizations.c.chain_id == seen.chain_id,
+        authorizations.c.token == seen.transfer.log.address,
+        authorizations.c.payer == seen.transfer.sender,
+        authorizations.c.nonce == seen.transfer.nonce,
+    )
+    found = tx.execute(select(authorizations.c.order_id).where(same)).scalar_one_or_none()
+    return None if found is None else locked(tx, orders, found)
+
+
+def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_authorization: bool) -> Reason | None:
+    """Why a transfer is not the payment of the order that it names; None if it is."""
+    if before is not None:
+        return Reason.DOUBLE
+    if order.state in _LATE:
+        return Reason.LATE
+    if transfer.amount != order.amount:
+        return Reason.UNDER if transfer.amount < order.amount else Reason.OVER
+    if not by_authorization or order.state is not OrderState.STORED or transfer.recipient != order.payee:
+        return Reason.DIRECT
+    return None
+
+
+def _suspend(tx: Connection, seen: Seen, reason: Reason, order: str | None) -> None:
+    key = {name: seen.values()[name] for name in ("chain_id", "transaction_hash", "position")}
+    tx.execute(insert(suspense).values(**key, reason=reason, order_id=order))
+
+
+def _key(table: Table, values: Any) -> Any:
+    return and_(*(table.c[name] == values[name] for name in ("chain_id", "transaction_hash", "position")))

@@ -1,0 +1,83 @@
+"""Fixtures of the payments: every test that asks for `shop` or `url` runs on SQLite and on PostgreSQL."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, inspect
+
+from foreseal.payments.ledger.tables import metadata
+from payments.postgresql import programs, server
+from payments.shop import Make, Shop
+
+_MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a server for this session."""
+    folder = programs()
+    if folder is None:
+        pytest.skip("no initdb and postgres on this machine (Debian: apt install postgresql)")
+    with server(folder) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Gives the URL of an empty database, each time another one, or the same emptied."""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgresql")
+        yield lambda: _emptied(url)
+        return
+    folder = _MEMORY / f"foreseal-{os.getpid()}-{tmp_path.name}" if os.access(_MEMORY, os.W_OK) else tmp_path / "db"
+    folder.mkdir()
+    made: list[Path] = []
+
+    def fresh() -> str:
+        for old in folder.iterdir():
+            old.unlink()
+        made.append(folder / f"{len(made)}.db")
+        return f"sqlite:///{made[-1]}"
+
+    yield fresh
+    for old in folder.iterdir():
+        old.unlink()
+    folder.rmdir()
+
+
+def _emptied(url: str) -> str:
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        if inspect(tx).has_table("schema"):
+            names = ", ".join(table.name for table in metadata.sorted_tables)
+            tx.exec_driver_sql(f"DROP TABLE {names} CASCADE")
+    engine.dispose()
+    return url
+
+
+@pytest.fixture
+def url(new_url: Callable[[], str]) -> str:
+    """The URL of an empty database."""
+    return new_url()
+
+
+@pytest.fixture
+def make(url: str) -> Iterator[Make]:
+    """Makes the shop of a test, with settings of its own."""
+    made: list[Shop] = []
+
+    def one(*args: object, **settings: object) -> Shop:
+        made.append(Shop(url, *args, **settings))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.database.close()
+
+
+@pytest.fixture
+def shop(make: Make) -> Shop:
+    """A merchant on a fake chain."""
+    return make()

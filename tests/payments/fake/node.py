@@ -1,0 +1,178 @@
+"""The fake chain as a node: JSON-RPC with the answers, errors and losses that real ones have."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from foreseal.client.errors import ConnectionLost
+from foreseal.errors import RpcError
+from payments.fake.blocks import Block, FakeChain, Landed, decoded
+from payments.fake.contracts import TOKEN, Revert, accepts, selector
+
+# More than this many blocks are refused, as public nodes do.
+_WIDEST = 2_000
+_IS_VALID = selector("isValidSignature(bytes32,bytes)")
+
+
+class FakeNode:
+    """Answers `request` as `foreseal.client.Client` does."""
+
+    def __init__(self, chain: FakeChain) -> None:
+        self.chain = chain
+        self.losses: list[tuple[str, bool]] = []
+        """Methods whose next answer is lost, and whether the call is executed before."""
+        self.poor: set[str] = set()
+        """Accounts that cannot pay gas."""
+        self.doubled = False
+        """Whether eth_getLogs answers every log twice, and one that was removed."""
+        self.calls: list[str] = []
+        self.widest = 0
+        self.hook: Any = None
+        """Called with every method before it is answered."""
+
+    def request(self, method: str, *params: Any) -> Any:
+        """The result of a method. Raises `RpcError` and `ConnectionLost`."""
+        self.calls.append(method)
+        if self.hook is not None:
+            self.hook(method)
+        loss = next((each for each in self.losses if each[0] == method), None)
+        if loss is not None:
+            self.losses.remove(loss)
+            if not loss[1]:
+                raise ConnectionLost(f"{method} was not sent")
+        answer = getattr(self, method)(*params)
+        if loss is not None:
+            raise ConnectionLost(f"the answer to {method} was lost")
+        return answer
+
+    def eth_chainId(self) -> str:
+        return hex(self.chain.chain_id)
+
+    def eth_maxPriorityFeePerGas(self) -> str:
+        return hex(10**9)
+
+    def eth_getBlockByNumber(self, name: str, full: bool) -> Any:
+        block = self._block(name)
+        if block is None:
+            return None
+        return {
+            "number": hex(block.number),
+            "hash": block.hash,
+            "parentHash": block.parent,
+            "timestamp": hex(block.time),
+            "baseFeePerGas": hex(10**9),
+        }
+
+    def eth_getTransactionCount(self, address: str, name: str) -> str:
+        return hex(self._existing(name).state.nonces.get(address.lower(), 0))
+
+    def eth_getCode(self, address: str, name: str) -> str:
+        return "0x60" if address.lower() in (TOKEN, *self.chain.wallets) else "0x"
+
+    def eth_call(self, call: dict[str, str], name: str) -> str:
+        to, data = call["to"].lower(), bytes.fromhex(call["data"][2:])
+        if to in self.chain.wallets and data[:4] == _IS_VALID:
+            from eth_abi.abi import decode
+
+            digest, signature = decode(["bytes32", "bytes"], data[4:])
+            good = accepts(self.chain.wallets[to], to, digest, signature)
+            return "0x" + (_IS_VALID if good else bytes(4)).ljust(32, b"\0").hex()
+        return "0x" + self._executed(name, "0x" + bytes(20).hex(), to, data).hex()
+
+    def eth_estimateGas(self, call: dict[str, str], name: str) -> str:
+        self._executed(name, call["from"].lower(), call["to"].lower(), bytes.fromhex(call["data"][2:]))
+        return hex(100_000)
+
+    def eth_sendRawTransaction(self, raw: str) -> str:
+        transaction = decoded(bytes.fromhex(raw[2:]))
+        key = transaction.sender, transaction.nonce
+        chain = self.chain
+        if transaction.sender in self.poor:
+            raise RpcError(-32000, "insufficient funds for gas * price + value")
+        if any(each.transaction.hash == transaction.hash for each in chain.pending.landed):
+            raise RpcError(-32000, "already known")
+        if chain.pending.state.nonces.get(transaction.sender, 0) > transaction.nonce:
+            raise RpcError(-32000, "nonce too low")
+        other = chain.pool.get(key)
+        if other == transaction:
+            raise RpcError(-32000, "already known")
+        if other is not None and (
+            transaction.fee * 10 < other.fee * 11 or transaction.priority_fee * 10 < other.priority_fee * 11
+        ):
+            raise RpcError(-32000, "replacement transaction underpriced")
+        chain.pool[key] = transaction
+        return transaction.hash
+
+    def eth_getTransactionReceipt(self, hash: str) -> Any:
+        found = self.chain.find(hash)
+        if found is None:
+            return None
+        block, landed = found
+        return {
+            "transactionHash": hash,
+            "blockNumber": hex(block.number),
+            "blockHash": block.hash,
+            "status": hex(landed.succeeded),
+            "logs": [log for each, log in _logs(block) if each is landed],
+        }
+
+    def eth_getLogs(self, wanted: dict[str, Any]) -> list[Any]:
+        first, last = self._existing(wanted["fromBlock"]), self._existing(wanted["toBlock"])
+        self.widest = max(self.widest, last.number - first.number + 1)
+        if last.number - first.number >= _WIDEST:
+            raise RpcError(-32005, "query exceeds 2000 blocks")
+        blocks = [*self.chain.blocks, self.chain.pending][first.number : last.number + 1]
+        found = [log for block in blocks for _, log in _logs(block) if _fits(log, wanted)]
+        if self.doubled:
+            return [*found, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in found[:1]), *found]
+        return found
+
+    def _executed(self, name: str, sender: str, to: str, data: bytes) -> bytes:
+        try:
+            return self.chain.call(self._existing(name), sender, to, data)
+        except Revert as error:
+            shown = orjson.dumps("0x" + error.data.hex())
+            raise RpcError(3, f"execution reverted: {error.reason}", shown) from error
+
+    def _existing(self, name: str) -> Block:
+        block = self._block(name)
+        if block is None:
+            raise RpcError(-32000, "header not found")
+        return block
+
+    def _block(self, name: str) -> Block | None:
+        chain = self.chain
+        if name == "pending":
+            return chain.pending
+        named = {"latest": chain.latest.number, "safe": chain.safe, "finalized": chain.finalized}
+        number = named[name] if name in named else int(name, 16)
+        return chain.blocks[number] if number <= chain.latest.number else None
+
+
+def _logs(block: Block) -> Iterator[tuple[Landed, dict[str, Any]]]:
+    index = 0
+    for landed in block.landed:
+        for address, topics, data in landed.events:
+            yield (
+                landed,
+                {
+                    "address": address,
+                    "topics": ["0x" + each.hex() for each in topics],
+                    "data": "0x" + data.hex(),
+                    "blockNumber": hex(block.number),
+                    "blockHash": block.hash,
+                    "transactionHash": landed.transaction.hash,
+                    "logIndex": hex(index),
+                    "removed": False,
+                },
+            )
+            index += 1
+
+
+def _fits(log: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    if log["address"] != wanted["address"].lower():
+        return False
+    if len(log["topics"]) < len(wanted["topics"]):
+        return False
+    return all(each is None or topic in each for topic, each in zip(log["topics"], wanted["topics"], strict=False))

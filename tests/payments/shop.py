@@ -1,0 +1,172 @@
+"""A merchant with everything there is, on a fake chain: what most tests of payments begin with."""
+
+from collections.abc import Callable
+from typing import Any
+
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
+from sqlalchemy import Row
+
+from foreseal.payments.cancellations import Cancellations
+from foreseal.payments.captures import Captures
+from foreseal.payments.chain import Policy, RpcNode
+from foreseal.payments.conservation import Balance, balance
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders import Orders, Terms
+from foreseal.payments.payouts import Payouts
+from foreseal.payments.progress import Progress
+from foreseal.payments.refunds import Refunds
+from foreseal.payments.sending import Fees, Intents, Sender
+from foreseal.payments.typed_data import Domain, ReceiveAuthorization
+from foreseal.payments.watching import Watch, Watcher
+from payments.fake.blocks import FakeChain
+from payments.fake.contracts import NAME, TOKEN, VERSION, selector
+from payments.fake.node import FakeNode
+
+
+def account(number: int) -> LocalAccount:
+    return Account.from_key(number.to_bytes(32, "big"))
+
+
+SHOP = account(1_001)
+BUYERS = [account(2_001), account(2_002), account(2_003)]
+BUYER = BUYERS[0]
+FUNDS = 1_000_000
+ADDRESS = to_checksum_address(TOKEN)
+
+
+class Killed(BaseException):
+    """The process ended at a crash point. Not an Exception: nothing in the library may catch it."""
+
+
+class Crashes:
+    """Passes crash points, and ends the process at the one that is armed, the given time that it is passed."""
+
+    def __init__(self) -> None:
+        self.armed: CrashPoint | None = None
+        self.after = 0
+        self.passed: list[CrashPoint] = []
+
+    def arm(self, point: CrashPoint, after: int = 0) -> None:
+        self.armed, self.after = point, after
+
+    def __call__(self, point: CrashPoint) -> None:
+        self.passed.append(point)
+        if point is self.armed:
+            if self.after:
+                self.after -= 1
+                return
+            self.armed = None
+            raise Killed(point)
+
+
+class Shop:
+    """The merchant; `restart` is a new process on the same database."""
+
+    def __init__(self, url: str, policy: Policy | None = None, **settings: Any) -> None:
+        self.url = url
+        self.policy = policy or Policy()
+        self.settings = settings
+        self.chain = FakeChain()
+        self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
+        self.node = FakeNode(self.chain)
+        self.crashes = Crashes()
+        self.progressed: list[tuple[int, int]] = []
+        self.drawn = 0
+        self.database = Database(url)
+        self.restart()
+
+    def restart(self) -> None:
+        self.database.close()
+        self.database = Database(self.url)
+        self.ledger = Ledger(self.database, lambda: self.chain.time, self.crashes)
+        self.rpc = RpcNode(self.node)
+        self.merchant = Merchant(
+            Domain(NAME, VERSION, self.chain.chain_id, ADDRESS), SHOP.address, self.policy, **self.settings
+        )
+        intents = Intents(self.chain.chain_id, SHOP)
+        self.sender = Sender(self.ledger, self.rpc, intents, self.policy, Fees(patience=10))
+        self.orders = Orders(self.ledger, self.rpc, self.merchant)
+        self.captures = Captures(self.ledger, self.sender, self.merchant)
+        self.progress = Progress(self.ledger, self.sender, self.merchant)
+        self.cancellations = Cancellations(self.ledger, self.sender, self.merchant)
+        self.refunds = Refunds(self.ledger, self.sender, self.merchant)
+        self.payouts = Payouts(self.ledger, self.sender, self.merchant)
+        watch = Watch(self.chain.chain_id, ADDRESS, SHOP.address, policy=self.policy)
+        self.watcher = Watcher(self.ledger, self.rpc, watch, lambda *how: self.progressed.append(how))
+
+    def terms(self, amount: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> Terms:
+        self.drawn += 1
+        nonce = self.drawn.to_bytes(32, "big")
+        return Terms(buyer.address, amount, 0, self.chain.time + seconds, nonce)
+
+    def signed(self, message: Any, buyer: LocalAccount = BUYER) -> bytes:
+        signature: bytes = message.sign(self.merchant.domain, bytes(buyer.key))
+        return signature
+
+    def draft(self, id: str, amount: int = 500, **terms: Any) -> ReceiveAuthorization:
+        return self.orders.draft(id, self.terms(amount, **terms))
+
+    def stored(self, id: str, amount: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> str:
+        message = self.draft(id, amount, buyer=buyer, seconds=seconds)
+        self.orders.sign(id, self.signed(message, buyer))
+        self.orders.store(id)
+        return id
+
+    def captured(self, id: str, amount: int = 500, **terms: Any) -> str:
+        """An order whose capture is final."""
+        self.captures.capture(self.stored(id, amount, **terms))
+        self.settle()
+        return id
+
+    def cancel(self, id: str, buyer: LocalAccount = BUYER) -> Row[Any]:
+        return self.cancellations.cancel(id, self.signed(self.cancellations.message(id), buyer))
+
+    def pay(self, amount: int, memo: bytes | None = None, *, buyer: LocalAccount = BUYER) -> str:
+        """A transfer of a buyer's own to the merchant; its hash, once it is in a block."""
+        recipient = bytes(12) + bytes.fromhex(SHOP.address[2:])
+        data = recipient + amount.to_bytes(32, "big")
+        if memo is None:
+            data = selector("transfer(address,uint256)") + data
+        else:
+            data = selector("transferWithMemo(address,uint256,bytes32)") + data + memo
+        sent = self.chain.inject(buyer.address.lower(), TOKEN, data)
+        self.chain.mine()
+        return sent.hash
+
+    def payer_cancels(self, id: str, buyer: LocalAccount = BUYER) -> None:
+        """The payer takes their own cancellation to the chain."""
+        from foreseal.payments.chain.token import cancel_call
+
+        message = self.cancellations.message(id)
+        data = cancel_call(message, self.signed(message, buyer))
+        self.chain.inject(buyer.address.lower(), TOKEN, data)
+
+    def go_on(self) -> None:
+        """What a service does again and again."""
+        self.progress.resume()
+        self.refunds.resume()
+        self.payouts.resume()
+        self.watcher.poll()
+
+    def settle(self) -> None:
+        """Let everything become final."""
+        for _ in range(4):
+            self.go_on()
+            self.chain.mine(self.chain.finality // 2 + 1)
+        self.go_on()
+
+    def place(self, id: str) -> str:
+        """State and step of an order."""
+        order = self.orders.get(id)
+        return f"{order.state} / {order.step}"
+
+    def balance(self) -> Balance:
+        with self.database.reading() as tx:
+            return balance(tx)
+
+
+Make = Callable[..., Shop]

@@ -1,0 +1,427 @@
+"""Capture, void, cancel and expiry on a chain that has the token's rules: each state is reached and asserted."""
+
+import pytest
+
+from foreseal.payments.cancellations import NotCancelable
+from foreseal.payments.captures import Captures, NotCapturable, Obstacle
+from foreseal.payments.chain import Policy, Reverted, Tier, Unanswered
+from foreseal.payments.ledger import NotAllowed, Step
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.progress import NotExpired
+from foreseal.payments.sending import WrongChain
+from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.typed_data import Domain
+from payments.fake.contracts import NAME, VERSION
+from payments.shop import ADDRESS, BUYER, BUYERS, FUNDS, SHOP, Make, Shop
+
+LOW = BUYER.address.lower()
+
+
+def held(shop: Shop, address: str = SHOP.address) -> int:
+    return shop.chain.pending.state.balances.get(address.lower(), 0)
+
+
+def test_an_order_goes_from_its_terms_to_a_final_capture(shop: Shop) -> None:
+    message = shop.draft("a", 500)
+    assert shop.place("a") == "Drafted / idle"
+    shop.orders.sign("a", shop.signed(message))
+    assert shop.place("a") == "Signed, unused / idle"
+    shop.orders.store("a")
+    assert shop.place("a") == "Stored, unused / idle"
+    assert shop.captures.capture("a").step is Step.BROADCAST
+    assert shop.progress.advance("a").step is Step.BROADCAST
+    assert held(shop) == 0
+    shop.chain.step()
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / provisional"
+    assert held(shop) == 500
+    shop.chain.mine(11)
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / provisional"
+    shop.chain.mine()
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / confirmed"
+    shop.chain.mine(shop.chain.finality)
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / final"
+    assert shop.progress.resume() == {}
+    assert shop.balance().captured == 500
+    assert shop.balance().faults == ()
+
+
+def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
+    with pytest.raises(ValueError, match="amount: is 0"):
+        shop.draft("a", 0)
+    with pytest.raises(ValueError, match="valid_before"):
+        shop.draft("a", 1, seconds=-(2**40))
+    with pytest.raises(ValueError, match="id"):
+        shop.draft("", 1)
+    with pytest.raises(ValueError, match="margin"):
+        Merchant(Domain(NAME, VERSION, 1, ADDRESS), SHOP.address, margin=0)
+    with pytest.raises(ValueError, match="refundable"):
+        Merchant(Domain(NAME, VERSION, 1, ADDRESS), SHOP.address, refundable=Step.IDLE)
+    with pytest.raises(ValueError, match="payee"):
+        Captures(shop.ledger, shop.sender, Merchant(Domain(NAME, VERSION, 1, ADDRESS), BUYER.address))
+
+
+def test_the_signature_of_somebody_else_is_refused(shop: Shop) -> None:
+    message = shop.draft("a")
+    for wrong in (shop.signed(message, BUYERS[1]), b"\1" * 65, b""):
+        with pytest.raises(WrongSignature, match="^signature: "):
+            shop.orders.sign("a", wrong)
+    assert shop.place("a") == "Drafted / idle"
+
+
+def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
+    message = shop.draft("a")
+    shop.chain.wallets[LOW] = BUYERS[1].address.lower()
+    with pytest.raises(WrongSignature, match="wallet .* does not accept"):
+        shop.orders.sign("a", shop.signed(message))
+    shop.orders.sign("a", shop.signed(message, BUYERS[1]))
+    shop.orders.store("a")
+    shop.captures.capture("a")
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+
+
+OBSTACLES = {
+    Obstacle.USED: lambda shop: shop.chain.change(lambda state: state.used.add((LOW, (1).to_bytes(32, "big")))),
+    Obstacle.BALANCE: lambda shop: shop.chain.change(lambda state: state.balances.update({LOW: 499})),
+    Obstacle.PAUSED: lambda shop: shop.chain.change(lambda state: setattr(state, "paused", True)),
+    Obstacle.FORBIDDEN: lambda shop: shop.chain.change(lambda state: state.blacklisted.add(LOW)),
+    Obstacle.REVERTS: lambda shop: shop.chain.change(lambda state: state.policy_forbids.add(LOW)),
+    Obstacle.LATE: lambda shop: shop.chain.advance(3600 - 61),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES, ids=lambda obstacle: obstacle.name)
+def test_what_prevents_a_capture_is_found_before_anything_is_signed(shop: Shop, obstacle: Obstacle) -> None:
+    shop.stored("a", 500)
+    OBSTACLES[obstacle](shop)
+    with pytest.raises(NotCapturable) as error:
+        shop.captures.capture("a")
+    assert error.value.obstacle is obstacle
+    assert str(error.value).startswith("orders: a cannot be captured: ")
+    assert shop.place("a") == "Stored, unused / idle"
+    assert "eth_sendRawTransaction" not in shop.node.calls
+
+
+def test_the_configuration_is_pinned(shop: Shop) -> None:
+    shop.stored("a")
+    other = Merchant(Domain("Other", VERSION, shop.chain.chain_id, ADDRESS), SHOP.address)
+    with pytest.raises(NotCapturable) as error:
+        Captures(shop.ledger, shop.sender, other).capture("a")
+    assert error.value.obstacle is Obstacle.DOMAIN
+    moved = Merchant(Domain(NAME, VERSION, shop.chain.chain_id, SHOP.address), SHOP.address)
+    with pytest.raises(NotCapturable) as error:
+        Captures(shop.ledger, shop.sender, moved).capture("a")
+    assert error.value.obstacle is Obstacle.DOMAIN
+    shop.chain.chain_id = 5
+    with pytest.raises(WrongChain, match="chain 5, configured is 31337"):
+        shop.captures.capture("a")
+    assert shop.place("a") == "Stored, unused / idle"
+
+
+def test_bounds_of_validity_are_compared_with_the_block_that_is_being_built(make: Make) -> None:
+    shop = make(margin=10)
+    until = shop.chain.time + 3600
+    shop.stored("late", seconds=3600)
+    shop.chain.advance(until - 11 - shop.chain.pending.time)
+    assert shop.chain.pending.time == until - 11
+    shop.stored("later", seconds=until - shop.chain.time)
+    shop.captures.capture("late")
+    shop.chain.advance(1)
+    with pytest.raises(NotCapturable) as error:
+        shop.captures.capture("later")
+    assert error.value.obstacle is Obstacle.LATE
+    terms = shop.terms()
+    early = type(terms)(terms.payer, 5, shop.chain.pending.time, terms.valid_before, terms.nonce)
+    shop.orders.sign("early", shop.signed(shop.orders.draft("early", early)))
+    shop.orders.store("early")
+    with pytest.raises(NotCapturable) as error:
+        shop.captures.capture("early")
+    assert error.value.obstacle is Obstacle.EARLY
+
+
+def test_a_decided_capture_excludes_a_void_and_a_second_one(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    with pytest.raises(NotAllowed, match=r"Stored, unused \(broadcast\): merchant marks the order void"):
+        shop.orders.void("a")
+    with pytest.raises(NotAllowed, match=r"Stored, unused \(broadcast\): merchant submits"):
+        shop.captures.capture("a")
+    shop.orders.void(shop.stored("b"), "out of stock")
+    with pytest.raises(NotAllowed, match="Voided offchain: merchant submits"):
+        shop.captures.capture("b")
+    assert shop.orders.timeline("b")[-1].details == {"reason": "out of stock"}
+    shop.settle()
+    assert held(shop) == 500
+
+
+def test_a_void_between_check_and_decision_wins(shop: Shop) -> None:
+    shop.stored("a")
+
+    def void_meanwhile(method: str) -> None:
+        if method == "eth_estimateGas":
+            shop.node.hook = None
+            shop.orders.void("a")
+
+    shop.node.hook = void_meanwhile
+    with pytest.raises(NotAllowed, match="Voided offchain"):
+        shop.captures.capture("a")
+    assert not shop.chain.pool
+
+
+def test_a_voided_order_is_canceled_on_the_chain(shop: Shop) -> None:
+    shop.stored("a")
+    with pytest.raises(NotAllowed, match="Stored, unused: payer-signed cancelAuthorization"):
+        shop.cancel("a")
+    shop.orders.void("a")
+    with pytest.raises(WrongSignature):
+        shop.cancel("a", BUYERS[1])
+    shop.cancel("a")
+    assert shop.place("a") == "Voided offchain / broadcast"
+    shop.chain.mine()
+    shop.go_on()
+    assert shop.place("a") == "Canceled / provisional"
+    shop.settle()
+    assert shop.place("a") == "Canceled / final"
+    with pytest.raises(NotAllowed, match="Canceled"):
+        shop.captures.capture("a")
+    assert (LOW, shop.orders.get("a").nonce) in shop.chain.latest.state.used
+    assert held(shop) == 0
+
+
+def test_a_cancellation_too_late_or_of_a_paused_token_is_refused(shop: Shop) -> None:
+    shop.orders.void(shop.stored("a"))
+    shop.chain.change(lambda state: setattr(state, "paused", True))
+    with pytest.raises(Reverted, match="Pausable: paused"):
+        shop.cancel("a")
+    shop.chain.advance(4000)
+    with pytest.raises(NotCancelable, match="was valid until"):
+        shop.cancel("a")
+    assert shop.place("a") == "Voided offchain / idle"
+
+
+def test_a_payer_who_cancels_alone_is_told_from_a_capture_by_the_logs(shop: Shop) -> None:
+    for id in ("stored", "voided"):
+        shop.stored(id)
+    shop.orders.void("voided")
+    shop.payer_cancels("stored")
+    shop.payer_cancels("voided")
+    shop.chain.mine()
+    with pytest.raises(NotCapturable) as error:
+        shop.captures.capture("stored")
+    assert error.value.obstacle is Obstacle.USED
+    assert shop.place("stored") == "Stored, unused / idle"
+    with pytest.raises(NotCancelable, match="used or canceled"):
+        shop.cancel("voided")
+    assert shop.place("voided") == "Canceled / provisional"
+    shop.chain.mine(shop.chain.finality)
+    with pytest.raises(NotCapturable):
+        shop.captures.capture("stored")
+    assert shop.place("stored") == "Canceled / final"
+    states = [entry.after for entry in shop.orders.timeline("stored")]
+    assert states[-3:] == ["Voided offchain", "Canceled (provisional)", "Canceled (final)"]
+    shop.go_on()
+    assert shop.place("voided") == "Canceled / final"
+
+
+def test_a_payers_cancellation_that_wins_over_a_capture(shop: Shop) -> None:
+    shop.stored("a")
+    shop.payer_cancels("a")
+    shop.captures.capture("a")
+    # In the order of their senders' addresses; the payer's comes first in its block.
+    shop.chain.pool = dict(sorted(shop.chain.pool.items(), key=lambda each: each[0][0] != LOW))
+    capture = shop.chain.pool.pop((SHOP.address.lower(), 0))
+    shop.chain.step()
+    shop.chain.pool[capture.sender, 0] = capture
+    shop.chain.mine()
+    shop.go_on()
+    assert shop.place("a") == "Stored, unused / broadcast"
+    shop.settle()
+    assert shop.place("a") == "Canceled / final"
+    assert held(shop) == 0
+
+
+def test_an_order_expires_once_a_final_block_is_past_it(shop: Shop) -> None:
+    shop.draft("drafted")
+    shop.stored("stored")
+    shop.orders.void(shop.stored("voided"))
+    shop.captures.capture(shop.stored("captured"))
+    shop.chain.mine()
+    shop.go_on()
+    shop.chain.advance(3600)
+    shop.chain.mine(shop.chain.finality - 1)
+    with pytest.raises(NotExpired, match="no final block has reached"):
+        shop.progress.expire("stored")
+    shop.chain.mine(2)
+    for id in ("drafted", "stored", "voided"):
+        shop.progress.expire(id)
+        assert shop.place(id) == "Expired / idle"
+        with pytest.raises(NotAllowed, match="Expired"):
+            shop.progress.expire(id)
+    with pytest.raises(NotExpired, match="used or canceled"):
+        shop.progress.expire("captured")
+    assert shop.place("captured") == "Used, captured / final"
+
+
+def test_a_capture_that_comes_too_late_reverts_and_expires(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a", seconds=100))
+    shop.chain.advance(200)
+    shop.chain.mine()
+    shop.go_on()
+    assert shop.place("a") == "Stored, unused / broadcast"
+    shop.chain.mine(shop.chain.finality)
+    shop.go_on()
+    assert shop.place("a") == "Stored, unused / failed"
+    assert shop.orders.timeline("a")[-1].details["reason"] == "it was reverted"
+    shop.progress.expire("a")
+    assert shop.place("a") == "Expired / idle"
+    assert held(shop) == 0
+
+
+def test_an_order_may_expire_while_its_capture_is_under_way(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a", seconds=100))
+    shop.chain.drop()
+    shop.chain.advance(200)
+    shop.chain.mine(shop.chain.finality + 1)
+    shop.progress.expire("a")
+    # Its bytes still have to go, for the account nonce's sake.
+    shop.captures.capture(shop.stored("b"))
+    shop.settle()
+    assert shop.place("a") == "Expired / idle"
+    assert shop.place("b") == "Used, captured / final"
+    assert held(shop) == 500
+
+
+def test_a_capture_that_failed_for_good_may_be_tried_again(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a", 500))
+    shop.chain.change(lambda state: state.balances.update({LOW: 0}))
+    shop.chain.mine()
+    shop.go_on()
+    assert shop.place("a") == "Stored, unused / broadcast"
+    shop.settle()
+    assert shop.place("a") == "Stored, unused / failed"
+    shop.chain.change(lambda state: state.balances.update({LOW: FUNDS}))
+    shop.captures.capture("a")
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+    assert held(shop) == 500
+
+
+def test_a_status_of_1_without_the_logs_is_no_payment(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.step()
+    landed = shop.chain.pending.landed[0]
+    assert landed.succeeded
+    used, transfer = landed.events
+    for events in ([], [used], [transfer], [(LOW, *used[1:]), transfer], [used, (LOW, *transfer[1:])]):
+        landed.events = events
+        shop.progress.advance("a")
+        assert shop.place("a") == "Stored, unused / broadcast"
+    other = (used[0], (*used[1][:2], bytes(32)), b"")
+    landed.events = [other, transfer]
+    shop.progress.advance("a")
+    assert shop.place("a") == "Stored, unused / broadcast"
+    landed.events = [used, transfer]
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / provisional"
+
+
+@pytest.mark.parametrize("executed", [False, True])
+def test_a_lost_answer_is_unknown_until_the_chain_tells(shop: Shop, *, executed: bool) -> None:
+    shop.node.losses.append(("eth_sendRawTransaction", executed))
+    assert shop.captures.capture(shop.stored("a")).step is Step.UNKNOWN
+    with pytest.raises(NotAllowed, match="unknown"):
+        shop.orders.void("a")
+    shop.restart()
+    shop.go_on()
+    assert shop.place("a") == "Stored, unused / broadcast"
+    assert len(shop.chain.pool) == 1
+    shop.settle()
+    assert held(shop) == 500
+
+
+def test_a_capture_that_a_reorganisation_takes_back_is_open_until_it_lands_again(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.mine(13)
+    shop.go_on()
+    assert shop.place("a") == "Used, captured / confirmed"
+    shop.chain.reorganise(13, late=14)
+    shop.chain.drop()
+    shop.progress.advance("a")
+    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.balance().received == 0
+    assert len(shop.chain.pool) == 1
+    shop.chain.mine()
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / provisional"
+    triggers = [entry.trigger for entry in shop.orders.timeline("a")]
+    assert triggers.count("reorganisation took the effect back") == 1
+    shop.settle()
+    assert held(shop) == 500
+
+
+def test_a_cancellation_that_a_reorganisation_takes_back_is_sent_again(shop: Shop) -> None:
+    shop.orders.void(shop.stored("a"))
+    shop.cancel("a")
+    shop.chain.mine(3)
+    shop.go_on()
+    assert shop.place("a") == "Canceled / provisional"
+    shop.chain.reorganise(3, dropped=True)
+    shop.go_on()
+    assert shop.place("a") == "Voided offchain / broadcast"
+    shop.settle()
+    assert shop.place("a") == "Canceled / final"
+
+
+def test_a_payers_cancellation_that_a_reorganisation_takes_back(shop: Shop) -> None:
+    shop.orders.void(shop.stored("a"))
+    shop.payer_cancels("a")
+    shop.chain.mine(3)
+    shop.progress.look("a")
+    assert shop.place("a") == "Canceled / provisional"
+    shop.chain.reorganise(3, dropped=True)
+    for _ in range(2):
+        shop.go_on()
+    assert shop.place("a") == "Voided offchain / failed"
+    shop.cancel("a")
+    shop.settle()
+    assert shop.place("a") == "Canceled / final"
+
+
+@pytest.mark.parametrize(
+    ("policy", "blocks"),
+    [
+        (Policy(Tier.PRECONFIRMED), 0),
+        (Policy(Tier.SEALED), 1),
+        (Policy(Tier.BLOCKS, 3), 3),
+        (Policy(Tier.SAFE), 21),
+        (Policy(Tier.FINALIZED), 41),
+    ],
+    ids=lambda value: getattr(value, "tier", value),
+)
+def test_a_policy_says_when_a_capture_is_confirmed(make: Make, policy: Policy, blocks: int) -> None:
+    shop = make(policy)
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.step()
+    counted = 0
+    while not shop.place("a").endswith(("confirmed", "final")):
+        shop.progress.advance("a")
+        if not shop.place("a").endswith(("confirmed", "final")):
+            shop.chain.mine()
+            counted += 1
+    assert counted == blocks
+    assert shop.place("a").endswith("final" if policy.tier is Tier.FINALIZED else "confirmed")
+
+
+def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
+    for id in ("a", "b"):
+        shop.captures.capture(shop.stored(id))
+    shop.chain.mine()
+    shop.node.losses.append(("eth_getTransactionReceipt", False))
+    errors = shop.progress.resume()
+    assert list(errors) == ["a"]
+    assert isinstance(errors["a"], Unanswered)
+    assert shop.place("a") == "Stored, unused / broadcast"
+    assert shop.place("b") == "Used, captured / provisional"

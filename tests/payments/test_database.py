@@ -1,0 +1,123 @@
+"""Tables, exact amounts, and transactions, on both databases."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Column, Integer, MetaData, Table, insert, select, update
+from sqlalchemy.exc import StatementError
+
+from foreseal.payments.amounts import LARGEST
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import (
+    Database,
+    Duplicate,
+    OrderState,
+    Overtaken,
+    Step,
+    Trigger,
+    Unknown,
+    WrongSchema,
+)
+from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.tables import authorizations, orders, schema, timeline
+from payments.shop import ADDRESS, BUYER, Killed, Shop
+
+_amounts = Table("amounts_of_a_test", MetaData(), Column("id", Integer, primary_key=True), Column("amount", Units))
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(amounts=st.lists(st.integers(0, LARGEST), min_size=1, max_size=20))
+def test_amounts_are_exact_and_sort_as_numbers(url: str, amounts: list[int]) -> None:
+    given = [0, 1, 2**63, 10**30, LARGEST - 1, LARGEST, *amounts]
+    database = Database(url)
+    with database.engine.begin() as tx:
+        _amounts.create(tx)
+        tx.execute(insert(_amounts), [{"amount": amount} for amount in [*given, None]])
+        found = list(tx.execute(select(_amounts.c.amount).order_by(_amounts.c.id)).scalars())
+        ordered = select(_amounts.c.amount).where(_amounts.c.amount.is_not(None)).order_by(_amounts.c.amount)
+        assert list(tx.execute(ordered).scalars()) == sorted(given)
+        _amounts.drop(tx)
+    database.close()
+    assert found == [*given, None]
+    assert all(type(each) is int for each in found[:-1])
+
+
+@pytest.mark.parametrize("amount", [1.0, -1, LARGEST + 1, "1", True])
+def test_what_is_no_amount_reaches_no_table(shop: Shop, amount: object) -> None:
+    with pytest.raises((TypeError, ValueError, StatementError), match="amount"), shop.database.transaction() as tx:
+        tx.execute(update(orders).values(amount=amount))
+
+
+def test_a_word_is_of_its_enumeration(shop: Shop) -> None:
+    with pytest.raises((ValueError, StatementError), match="Step"), shop.database.transaction() as tx:
+        tx.execute(update(orders).values(step=OrderState.DRAFTED))
+    column = Word(Step)
+    assert column.process_bind_param(None, shop.database.engine.dialect) is None
+    assert column.process_result_value(None, shop.database.engine.dialect) is None
+    with pytest.raises(ValueError, match="Drafted"):
+        column.process_result_value("Drafted", shop.database.engine.dialect)
+
+
+def test_tables_of_another_version_are_refused(shop: Shop) -> None:
+    Database(shop.url).close()
+    with shop.database.transaction() as tx:
+        tx.execute(update(schema).values(version=99))
+    with pytest.raises(WrongSchema, match=r"\[99\].* 1"):
+        Database(shop.url)
+
+
+def test_a_transition_that_somebody_else_made_first_is_overtaken(shop: Shop) -> None:
+    shop.stored("a")
+    with shop.database.reading() as tx:
+        stale = shop.orders.get("a")
+    shop.orders.void("a")
+    with pytest.raises(Overtaken, match="a is no longer Stored, unused"), shop.database.transaction() as tx:
+        shop.ledger.move(tx, orders, stale, Trigger.VOID)
+    assert len(shop.orders.timeline("a")) == 4
+
+
+def test_a_transition_and_its_entry_are_there_together_or_not_at_all(shop: Shop) -> None:
+    shop.stored("a")
+    shop.crashes.arm(CrashPoint.VOID_DECIDED)
+    with pytest.raises(Killed):
+        shop.orders.void("a")
+    assert shop.place("a") == "Stored, unused / idle"
+    assert len(shop.orders.timeline("a")) == 3
+
+
+def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
+    terms = shop.terms()
+    first = shop.orders.draft("a", terms)
+    with pytest.raises(Duplicate, match="a or another key"):
+        shop.orders.draft("a", shop.terms())
+    second = shop.orders.draft("b", terms)
+    assert first == second
+    for id in ("a", "b"):
+        shop.orders.sign(id, shop.signed(first))
+    shop.orders.store("a")
+    with pytest.raises(Duplicate, match="authorization of b belongs to another order"):
+        shop.orders.store("b")
+    assert shop.place("b") == "Signed, unused / idle"
+    with shop.database.reading() as tx:
+        stored = tx.execute(select(authorizations)).one()
+        told = tx.execute(select(timeline.c.id).where(timeline.c.subject_id == "b")).all()
+    assert (stored.token, stored.payer, stored.nonce, stored.order_id) == (ADDRESS, BUYER.address, terms.nonce, "a")
+    assert len(told) == 2
+
+
+def test_what_is_not_there_is_named(shop: Shop) -> None:
+    with pytest.raises(Unknown, match="orders: there is no x"):
+        shop.orders.get("x")
+    with pytest.raises(Unknown, match="refunds: there is no x"):
+        shop.refunds.get("x")
+    assert shop.orders.in_state(*OrderState) == []
+
+
+def test_a_reader_sees_one_moment_and_keeps_no_writer_waiting(shop: Shop) -> None:
+    shop.stored("a")
+    with shop.database.reading() as tx:
+        before = tx.execute(select(orders.c.state)).scalars().all()
+        shop.orders.void("a")
+        shop.stored("b")
+    assert before == [OrderState.STORED]
+    assert shop.orders.in_state(OrderState.VOIDED) == ["a"]

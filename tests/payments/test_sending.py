@@ -1,0 +1,219 @@
+"""One account nonce for each intent, and the same bytes again and again."""
+
+import threading
+
+import pytest
+import rlp
+from eth_account import Account
+from sqlalchemy import select
+
+from foreseal.payments.chain import Refused
+from foreseal.payments.ledger import Step
+from foreseal.payments.ledger.tables import Ending, Purpose, attempts, transactions
+from foreseal.payments.sending import (
+    GWEI,
+    Call,
+    Delivery,
+    Fees,
+    FeeTooHigh,
+    Quote,
+    Sender,
+    StillOpen,
+    close,
+    open_intent,
+    open_subjects,
+    read_intent,
+)
+from payments.fake.blocks import decoded
+from payments.fake.contracts import TOKEN, selector
+from payments.shop import ADDRESS, SHOP, Shop
+
+DATA = selector("approve(address,uint256)") + bytes(64)
+ASKED = Call(ADDRESS, DATA, 100_000, Quote(3 * GWEI, GWEI), 0, 1)
+
+
+def store(shop: Shop, subject: str, call: Call | None = None) -> int:
+    with shop.database.transaction() as tx:
+        return shop.sender.intents.store(tx, Purpose.PAYOUT, subject, call or shop.sender.call(ADDRESS, DATA))
+
+
+def raws(shop: Shop) -> list[bytes]:
+    with shop.database.reading() as tx:
+        return list(
+            tx.execute(select(attempts.c.raw).order_by(attempts.c.transaction_id, attempts.c.ordinal)).scalars()
+        )
+
+
+def sent(shop: Shop) -> int:
+    return shop.node.calls.count("eth_sendRawTransaction")
+
+
+def test_account_nonces_are_given_out_once_whoever_asks(shop: Shop) -> None:
+    failed: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            for number in range(3):
+                store(shop, f"{name} {number}", ASKED)
+        except BaseException as error:  # a thread's error would be lost
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(f"thread {number}",)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    with shop.database.reading() as tx:
+        nonces = tx.execute(select(transactions.c.account_nonce)).scalars().all()
+    assert sorted(nonces) == list(range(15))
+    assert sorted(decoded(raw).nonce for raw in raws(shop)) == list(range(15))
+
+
+def test_what_is_stored_is_what_the_key_signed(shop: Shop) -> None:
+    intent = store(shop, "a")
+    (raw,) = raws(shop)
+    assert Account.recover_transaction(raw) == SHOP.address
+    chain, nonce, priority, fee, gas, to, value, data, *_ = rlp.decode(raw[1:])
+    numbers = [int.from_bytes(each, "big") for each in (chain, nonce, priority, fee, gas, value)]
+    assert numbers == [31337, 0, GWEI, 3 * GWEI, 125_000, 0]
+    assert ("0x" + to.hex(), data) == (TOKEN, DATA)
+    with shop.database.reading() as tx:
+        row, tried = read_intent(tx, intent)
+    assert tried[0].hash == decoded(raw).hash
+    assert (row.sender, row.account_nonce, row.round, row.ending) == (SHOP.address, 0, 0, None)
+    assert sent(shop) == 0
+
+
+def test_a_restart_sends_the_same_bytes_and_already_known_is_success(shop: Shop) -> None:
+    intent = store(shop, "a")
+    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    shop.restart()
+    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    shop.chain.step()
+    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert len(raws(shop)) == 1
+    assert shop.chain.pending.state.nonces == {SHOP.address.lower(): 1}
+
+
+def test_after_nonce_too_low_the_receipts_of_all_hashes_decide(shop: Shop) -> None:
+    intent = store(shop, "a")
+    shop.sender.deliver(intent)
+    assert shop.sender.replace(intent)
+    shop.chain.mine()
+    delivered = shop.sender.deliver(intent)
+    assert (delivered.delivery, "nonce too low" in delivered.message) == (Delivery.UNKNOWN, True)
+    outcome = shop.sender.outcome(intent)
+    assert outcome.receipt is not None
+    assert outcome.receipt.transaction_hash == decoded(raws(shop)[0]).hash
+    assert outcome.step is Step.PROVISIONAL
+
+
+def test_a_replacement_pays_ten_percent_more_for_the_same_account_nonce(shop: Shop) -> None:
+    intent = store(shop, "a")
+    shop.sender.deliver(intent)
+    # Nobody mines it.
+    waiting = shop.chain.pool.copy()
+    for _ in range(10):
+        shop.chain.pool.clear()
+        shop.chain.mine()
+    shop.chain.pool.update(waiting)
+    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    first, second = map(decoded, raws(shop))
+    assert (first.nonce, first.to, first.data) == (second.nonce, second.to, second.data)
+    assert second.fee * 10 >= first.fee * 11
+    assert second.priority_fee * 10 >= first.priority_fee * 11
+    assert [each.hash for each in shop.chain.pool.values()] == [second.hash]
+    shop.chain.mine()
+    assert shop.sender.outcome(intent).receipt is not None
+    assert shop.chain.latest.state.nonces == {SHOP.address.lower(): 1}
+
+
+@pytest.mark.parametrize("fee", [0, 1, 9, 10, 11, GWEI, GWEI + 1])
+def test_fees_are_raised_by_ten_percent_at_least(fee: int) -> None:
+    raised = Quote(fee, fee).raised(Quote(0, 0))
+    assert raised.fee * 10 >= fee * 11
+    assert raised.fee > fee
+    assert Quote(5, 1).raised(Quote(1000, 900)) == Quote(1000, 900)
+    assert Quote(5, 5).raised(Quote(5, 900)) == Quote(900, 900)
+
+
+def test_a_node_that_holds_an_attempt_with_higher_fees_has_it(shop: Shop) -> None:
+    intent = store(shop, "a")
+    shop.sender.replace(intent)
+    shop.sender.deliver(intent)
+    cheap = raws(shop)[0]
+    with pytest.raises(Refused, match="underpriced"):
+        shop.rpc.send(cheap)
+    other = store(shop, "b")
+    shop.chain.pool[SHOP.address.lower(), 1] = shop.chain.pool[SHOP.address.lower(), 0]
+    assert shop.sender.deliver(other).delivery is Delivery.UNKNOWN
+
+
+def test_no_fee_is_beyond_the_limit(shop: Shop) -> None:
+    modest = Sender(shop.ledger, shop.rpc, shop.sender.intents, shop.policy, Fees(most=3 * GWEI))
+    intent = store(shop, "a", modest.call(ADDRESS, DATA))
+    assert not modest.replace(intent)
+    assert len(raws(shop)) == 1
+    with pytest.raises(FeeTooHigh, match="3000000000 wei per gas are more than 2999999999"):
+        Sender(shop.ledger, shop.rpc, shop.sender.intents, shop.policy, Fees(most=3 * GWEI - 1)).call(ADDRESS, DATA)
+
+
+def test_a_second_transaction_waits_until_the_first_can_do_nothing_more(shop: Shop) -> None:
+    intent = store(shop, "a")
+    with pytest.raises(StillOpen, match="payout of a"):
+        store(shop, "a")
+    with shop.database.transaction() as tx:
+        assert open_intent(tx, Purpose.PAYOUT, "a") == intent
+        close(tx, intent, Ending.FINAL)
+        assert open_intent(tx, Purpose.PAYOUT, "a") is None
+    again = store(shop, "a")
+    with shop.database.reading() as tx:
+        assert read_intent(tx, again)[0].round == 1
+        assert open_subjects(tx, Purpose.PAYOUT) == ["a"]
+        assert open_subjects(tx, Purpose.CAPTURE) == []
+
+
+def test_an_account_nonce_that_somebody_else_used_is_lost_only_once_that_is_final(shop: Shop) -> None:
+    intent = store(shop, "a")
+    shop.chain.inject(SHOP.address.lower(), TOKEN, DATA)
+    shop.chain.mine()
+    assert shop.sender.deliver(intent).delivery is Delivery.UNKNOWN
+    assert shop.sender.outcome(intent).step is Step.UNKNOWN
+    shop.chain.mine(shop.chain.finality - 1)
+    assert shop.sender.outcome(intent).step is Step.UNKNOWN
+    shop.chain.mine()
+    outcome = shop.sender.outcome(intent)
+    assert (outcome.receipt, outcome.step) == (None, Step.FAILED)
+    # The next one begins where the chain is.
+    with shop.database.reading() as tx:
+        assert read_intent(tx, store(shop, "b"))[0].account_nonce == 1
+
+
+def test_what_the_node_refuses_stays_intended(shop: Shop) -> None:
+    shop.node.poor.add(SHOP.address.lower())
+    order = shop.captures.capture(shop.stored("a"))
+    assert order.step is Step.INTENDED
+    shop.go_on()
+    assert shop.orders.get("a").step is Step.INTENDED
+    shop.node.poor.clear()
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+    assert len(raws(shop)) == 1 + len([raw for raw in raws(shop)[1:] if decoded(raw).nonce == 0])
+
+
+def test_a_receipt_of_a_block_that_was_sealed_meanwhile_is_looked_for_again(shop: Shop) -> None:
+    intent = store(shop, "a")
+    shop.sender.deliver(intent)
+    shop.chain.step()
+    before = shop.chain.pending.hash
+
+    def seal_meanwhile(method: str) -> None:
+        if method == "eth_getBlockByNumber":
+            shop.node.hook = None
+            shop.pay(5)
+
+    shop.node.hook = seal_meanwhile
+    outcome = shop.sender.outcome(intent)
+    assert outcome.receipt is not None
+    assert outcome.receipt.block_hash == shop.chain.latest.hash != before

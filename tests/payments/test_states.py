@@ -1,0 +1,174 @@
+"""The transitions, compared with the specification's table as it is written there."""
+
+import pytest
+from sqlalchemy import Table, insert
+
+from foreseal.payments.ledger import (
+    DisbursementState,
+    NotAllowed,
+    OrderState,
+    Place,
+    Step,
+    Trigger,
+    locked,
+    read,
+)
+from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, State, following
+from foreseal.payments.ledger.tables import orders, refunds
+from payments.shop import Shop
+
+# State, trigger and next state, as in the specification; below the rows that it leaves open.
+SPECIFIED = {
+    (None, "set terms", "Drafted"),
+    ("Drafted", "payer signs typed data", "Signed, unused"),
+    ("Signed, unused", "merchant stores payload server-side", "Stored, unused"),
+    ("Stored, unused", "merchant submits receiveWithAuthorization", "Used, captured"),
+    ("Stored, unused", "merchant marks the order void", "Voided offchain"),
+    ("Voided offchain", "payer-signed cancelAuthorization relayed", "Canceled"),
+}
+FILLED_IN = {
+    *((state, "expire", "Expired") for state in ("Drafted", "Signed, unused", "Stored, unused", "Voided offchain")),
+    ("Used, captured", "reopen", "Stored, unused"),
+    ("Canceled", "reopen", "Voided offchain"),
+}
+# How a transaction goes on within a state, until its logs show that the next one is reached.
+FLIGHT = {
+    ("intended", "taken", "broadcast"),
+    ("unknown", "taken", "broadcast"),
+    ("intended", "lost", "unknown"),
+    ("broadcast", "lost", "unknown"),
+    ("intended", "fail", "failed"),
+    ("broadcast", "fail", "failed"),
+    ("unknown", "fail", "failed"),
+}
+SAFETY = {
+    ("provisional", "confirm", "confirmed"),
+    ("confirmed", "demote", "provisional"),
+    ("provisional", "finalize", "final"),
+    ("confirmed", "finalize", "final"),
+}
+BEGUN = {"Stored, unused": "capture", "Voided offchain": "cancel"}
+ENDED = {"Used, captured", "Canceled"}
+ALL_STEPS = ("idle", "intended", "broadcast", "unknown", "failed")
+
+Row = tuple[str | None, str, str, str, str]
+
+
+def expected_of_orders() -> set[Row]:
+    """State, step, trigger's name, next state and step: all that is allowed."""
+    rows: set[Row] = {
+        (None, "", "set_terms", "Drafted", "idle"),
+        ("Drafted", "idle", "sign", "Signed, unused", "idle"),
+        ("Signed, unused", "idle", "store", "Stored, unused", "idle"),
+        ("Drafted", "idle", "expire", "Expired", "idle"),
+        ("Signed, unused", "idle", "expire", "Expired", "idle"),
+    }
+    for state, begin in BEGUN.items():
+        rows |= {(state, step, begin, state, "intended") for step in ("idle", "failed")}
+        rows |= {(state, step, trigger, state, after) for step, trigger, after in FLIGHT}
+        rows |= {(state, step, "expire", "Expired", "idle") for step in ALL_STEPS}
+    rows |= {("Stored, unused", step, "void", "Voided offchain", "idle") for step in ("idle", "failed")}
+    for before, after in (("Stored, unused", "Used, captured"), ("Voided offchain", "Canceled")):
+        rows |= {(before, step, "landed", after, "provisional") for step in ALL_STEPS}
+        rows |= {(after, step, "reopen", before, "unknown") for step in ("provisional", "confirmed")}
+        rows |= {(after, step, trigger, after, deeper) for step, trigger, deeper in SAFETY}
+    return rows
+
+
+def expected_of_disbursements() -> set[Row]:
+    rows: set[Row] = {
+        (None, "", "reserve", "Reserved", "idle"),
+        ("Reserved", "intended", "taken", "Broadcast", "idle"),
+        ("Reserved", "unknown", "taken", "Broadcast", "idle"),
+        ("Reserved", "intended", "lost", "Reserved", "unknown"),
+    }
+    for state, step in (("Reserved", "intended"), ("Reserved", "unknown"), ("Broadcast", "idle")):
+        rows |= {(state, step, "fail", "Reserved", "failed"), (state, step, "landed", "Complete", "provisional")}
+    for step in ("idle", "failed"):
+        rows |= {("Reserved", step, "submit", "Reserved", "intended"), ("Reserved", step, "block", "Blocked", "idle")}
+    rows |= {("Complete", step, trigger, "Complete", deeper) for step, trigger, deeper in SAFETY}
+    return rows | {("Complete", step, "reopen", "Broadcast", "idle") for step in ("provisional", "confirmed")}
+
+
+each = pytest.mark.parametrize(
+    ("transitions", "expected"),
+    [(ORDER, expected_of_orders()), (DISBURSEMENT, expected_of_disbursements())],
+    ids=["orders", "disbursements"],
+)
+
+
+@each
+def test_the_transitions_are_these_and_no_others(transitions: dict[object, object], expected: set[Row]) -> None:
+    found = {
+        (
+            *((None, "") if before is None else (before.state.value, before.step.value)),
+            trigger.name.lower(),
+            after.state.value,
+            after.step.value,
+        )
+        for (before, trigger), after in transitions.items()  # type: ignore[attr-defined]
+    }
+    assert found == expected
+
+
+def test_the_states_and_triggers_are_those_of_the_specification() -> None:
+    begun = {Trigger.CAPTURE: OrderState.CAPTURED, Trigger.CANCEL: OrderState.CANCELED}
+    found = set()
+    for (before, trigger), after in ORDER.items():
+        state = None if before is None else before.state
+        if trigger in begun:
+            found.add((state, trigger.value, begun[trigger].value))
+        elif state != after.state and trigger is not Trigger.LANDED:
+            name = trigger.name.lower() if trigger in (Trigger.EXPIRE, Trigger.REOPEN) else trigger.value
+            found.add((state, name, after.state.value))
+    assert found == SPECIFIED | FILLED_IN
+
+
+@pytest.mark.parametrize(("table", "states"), [(orders, OrderState), (refunds, DisbursementState)], ids=str)
+def test_whatever_is_not_in_the_table_is_refused(shop: Shop, table: Table, states: type[State]) -> None:
+    transitions = ORDER if table is orders else DISBURSEMENT
+    refused = 0
+    with shop.database.transaction() as tx:
+        if table is refunds:
+            _insert(shop, tx, orders, "o", Place(OrderState.CAPTURED, Step.FINAL))
+        for number, place in enumerate(Place(state, step) for state in states for step in Step):
+            id = f"{table.name} {number}"
+            _insert(shop, tx, table, id, place)
+            row = locked(tx, table, id)
+            for trigger in Trigger:
+                if (place, trigger) in transitions:
+                    continue
+                with pytest.raises(NotAllowed) as error:
+                    shop.ledger.move(tx, table, row, trigger)
+                assert str(place) in str(error.value)
+                assert trigger.value in str(error.value)
+                refused += 1
+            assert read(tx, table, id) == row
+    assert refused == len(states) * len(Step) * len(Trigger) - len(transitions) + 1
+    with pytest.raises(NotAllowed, match=r"^\(none\): payer signs"):
+        following(transitions, None, Trigger.SIGN)
+
+
+def _insert(shop: Shop, tx: object, table: Table, id: str, place: Place) -> None:
+    values: dict[str, object] = {"id": id, "chain_id": 1, "token": "0x", "amount": 1}
+    if table is orders:
+        values |= {"payer": "0x", "payee": "0x", "valid_after": 0, "valid_before": 1, "nonce": b"", "since_block": 0}
+        values["memo"] = id.encode()
+    else:
+        values |= {"order_id": "o", "recipient": "0x"}
+    tx.execute(insert(table).values(**values, state=place.state, step=place.step))  # type: ignore[attr-defined]
+
+
+def test_each_transition_is_in_the_timeline(shop: Shop) -> None:
+    shop.captured("a")
+    told = [(entry.before, entry.trigger, entry.after) for entry in shop.orders.timeline("a")]
+    assert told == [
+        (None, Trigger.SET_TERMS, "Drafted"),
+        ("Drafted", Trigger.SIGN, "Signed, unused"),
+        ("Signed, unused", Trigger.STORE, "Stored, unused"),
+        ("Stored, unused", Trigger.CAPTURE, "Stored, unused (intended)"),
+        ("Stored, unused (intended)", Trigger.TAKEN, "Stored, unused (broadcast)"),
+        ("Stored, unused (broadcast)", Trigger.LANDED, "Used, captured (provisional)"),
+        ("Used, captured (provisional)", Trigger.CONFIRM, "Used, captured (confirmed)"),
+        ("Used, captured (confirmed)", Trigger.FINALIZE, "Used, captured (final)"),
+    ]
