@@ -6,7 +6,7 @@ from typing import Any
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
-from sqlalchemy import Row
+from sqlalchemy import Row, select
 
 from foreseal.payments.cancellations import Cancellations
 from foreseal.payments.captures import Captures
@@ -14,6 +14,7 @@ from foreseal.payments.chain import Policy, RpcNode
 from foreseal.payments.conservation import Balance, balance
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.ledger.tables import transfers
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders import Orders, Terms
 from foreseal.payments.payouts import Payouts
@@ -66,11 +67,11 @@ class Crashes:
 class Shop:
     """The merchant; `restart` is a new process on the same database."""
 
-    def __init__(self, url: str, policy: Policy | None = None, **settings: Any) -> None:
+    def __init__(self, url: str, policy: Policy | None = None, finality: int = 40, **settings: Any) -> None:
         self.url = url
         self.policy = policy or Policy()
         self.settings = settings
-        self.chain = FakeChain()
+        self.chain = FakeChain(finality=finality)
         self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
         self.node = FakeNode(self.chain)
         self.crashes = Crashes()
@@ -154,15 +155,21 @@ class Shop:
 
     def settle(self) -> None:
         """Let everything become final."""
-        for _ in range(4):
+        for _ in range(3):
             self.go_on()
-            self.chain.mine(self.chain.finality // 2 + 1)
+            self.chain.mine(self.chain.finality + 1)
         self.go_on()
 
     def place(self, id: str) -> str:
         """State and step of an order."""
         order = self.orders.get(id)
         return f"{order.state} / {order.step}"
+
+    def rows(self) -> set[tuple[Any, ...]]:
+        """The transfers that the ledger knows of."""
+        with self.database.reading() as tx:
+            names = ("transaction_hash", "position", "block_hash", "block_number", "log_index", "sender", "amount")
+            return {tuple(getattr(row, name) for name in names) for row in tx.execute(select(transfers))}
 
     def balance(self) -> Balance:
         with self.database.reading() as tx:

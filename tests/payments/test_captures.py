@@ -67,7 +67,7 @@ def test_terms_that_cannot_be_are_refused(shop: Shop) -> None:
 def test_the_signature_of_somebody_else_is_refused(shop: Shop) -> None:
     message = shop.draft("a")
     for wrong in (shop.signed(message, BUYERS[1]), b"\1" * 65, b""):
-        with pytest.raises(WrongSignature, match="^signature: "):
+        with pytest.raises(WrongSignature, match=r"^signature: "):
             shop.orders.sign("a", wrong)
     assert shop.place("a") == "Drafted / idle"
 
@@ -75,7 +75,7 @@ def test_the_signature_of_somebody_else_is_refused(shop: Shop) -> None:
 def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
     message = shop.draft("a")
     shop.chain.wallets[LOW] = BUYERS[1].address.lower()
-    with pytest.raises(WrongSignature, match="wallet .* does not accept"):
+    with pytest.raises(WrongSignature, match=r"wallet .* does not accept"):
         shop.orders.sign("a", shop.signed(message))
     shop.orders.sign("a", shop.signed(message, BUYERS[1]))
     shop.orders.store("a")

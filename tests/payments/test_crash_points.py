@@ -1,0 +1,91 @@
+"""The process is killed at every place between intent and effect, and a new one goes on."""
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+
+from foreseal.payments.crash_points import CrashPoint, unwatched
+from foreseal.payments.ledger import DisbursementState, NotAllowed, OrderState
+from foreseal.payments.progress import NotExpired
+from payments.fake.contracts import PAYOUTS
+from payments.scan import canceled, paid, received
+from payments.shop import BUYER, BUYERS, SHOP, Killed, Make, Shop
+
+BATCH = b"\7" * 32
+LEGS = [(BUYERS[1].address, 30), (BUYERS[2].address, 40)]
+
+
+def surviving(shop: Shop, act: Callable[[], object]) -> None:
+    """Do something as its caller does: if the process dies, start it, look after what was begun, and ask again."""
+    try:
+        act()
+    except Killed:
+        shop.restart()
+        surviving(shop, shop.go_on)
+        with contextlib.suppress(NotAllowed):  # it was decided before the process died
+            surviving(shop, act)
+
+
+def life(shop: Shop) -> None:
+    """Everything that a merchant does, once each; between the acts the service goes on."""
+    chain = shop.chain
+    for id in ("captured", "canceled", "expired"):
+        shop.stored(id, 500, seconds=1_000)
+    surviving(shop, lambda: shop.orders.void("canceled"))
+    surviving(shop, lambda: shop.captures.capture("captured"))
+    # Nobody mines the capture until it is replaced.
+    for _ in range(11):
+        chain.drop()
+        chain.mine()
+    surviving(shop, shop.go_on)
+    surviving(shop, lambda: shop.cancel("canceled"))
+    chain.mine()
+    surviving(shop, shop.go_on)
+    chain.reorganise(1, dropped=True)
+    for _ in range(2):
+        surviving(shop, shop.go_on)
+        chain.mine(chain.finality + 1)
+    surviving(shop, shop.go_on)
+    chain.change(lambda state: state.allowances.update({(SHOP.address.lower(), PAYOUTS): 70}))
+    surviving(shop, lambda: shop.refunds.refund("refund", "captured", 200))
+    surviving(shop, lambda: shop.payouts.submit(shop.payouts.prepare(BATCH, PAYOUTS, LEGS)))
+    chain.advance(1_000)
+    chain.mine(chain.finality + 1)
+    surviving(shop, shop.go_on)
+    surviving(shop, lambda: shop.progress.expire("expired"))
+    chain.mine(chain.finality + 1)
+    surviving(shop, shop.go_on)
+
+
+@pytest.mark.parametrize("point", CrashPoint, ids=lambda point: point.name)
+def test_a_death_at_any_place_loses_and_doubles_nothing(make: Make, point: CrashPoint) -> None:
+    shop = make(finality=4)
+    shop.crashes.arm(point)
+    life(shop)
+    assert shop.crashes.armed is None, "the place was not passed"
+    assert [(each.amount, each.sender) for each in received(shop.chain)] == [(500, BUYER.address.lower())]
+    assert sorted(each.amount for each in paid(shop.chain)) == [30, 40, 200]
+    assert canceled(shop.chain) == {(BUYER.address.lower(), shop.orders.get("canceled").nonce)}
+    assert [shop.orders.get(id).state for id in ("captured", "canceled", "expired")] == [
+        OrderState.CAPTURED,
+        OrderState.CANCELED,
+        OrderState.EXPIRED,
+    ]
+    assert shop.refunds.get("refund").state is DisbursementState.COMPLETE
+    assert shop.payouts.get("0x" + BATCH.hex()).state is DisbursementState.COMPLETE
+    assert shop.rows() == {each.row() for each in received(shop.chain)}
+    found = shop.balance()
+    assert (found.captured, found.refunded, found.reserved, found.suspended, found.faults) == (500, 200, 0, 0, ())
+    nonces = shop.chain.latest.state.nonces[SHOP.address.lower()]
+    assert nonces == 4, "each transaction has one account nonce"
+
+
+def test_a_life_without_deaths_passes_every_place(make: Make) -> None:
+    shop = make(finality=4)
+    life(shop)
+    assert set(shop.crashes.passed) == set(CrashPoint)
+    assert len(CrashPoint) >= 12
+    unwatched(CrashPoint.CAPTURE_STORED)
+    with pytest.raises(NotExpired):
+        shop.progress.expire("captured")

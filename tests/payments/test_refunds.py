@@ -1,0 +1,206 @@
+"""Refunds: to the payer of the transfer, within the capture, each paid once."""
+
+import threading
+
+import pytest
+
+from foreseal.payments.chain import Reverted
+from foreseal.payments.disbursing import Forbidden
+from foreseal.payments.ledger import DisbursementState, Duplicate, NotAllowed, NotCovered, Step, Unknown
+from foreseal.payments.refunds import NotRefundable
+from payments.scan import paid
+from payments.shop import BUYER, SHOP, Make, Shop
+
+LOW = BUYER.address.lower()
+
+
+def place(shop: Shop, id: str) -> str:
+    refund = shop.refunds.get(id)
+    return f"{refund.state} / {refund.step}"
+
+
+def test_a_refund_goes_from_its_reservation_to_a_final_transfer(shop: Shop) -> None:
+    shop.captured("a", 500)
+    assert shop.refunds.reserve("r", "a", 200)
+    assert place(shop, "r") == "Reserved / idle"
+    assert shop.refunds.refundable("a") == 300
+    shop.refunds.submit("r")
+    assert place(shop, "r") == "Broadcast / idle"
+    shop.chain.step()
+    shop.refunds.advance("r")
+    assert place(shop, "r") == "Complete / provisional"
+    shop.chain.mine(12)
+    shop.refunds.advance("r")
+    assert place(shop, "r") == "Complete / confirmed"
+    shop.settle()
+    assert place(shop, "r") == "Complete / final"
+    assert [(each.recipient, each.amount) for each in paid(shop.chain)] == [(LOW, 200)]
+    assert shop.balance().refunded == 200
+    assert [entry.after for entry in shop.refunds.timeline("r")] == [
+        "Reserved",
+        "Reserved (intended)",
+        "Broadcast",
+        "Complete (provisional)",
+        "Complete (confirmed)",
+        "Complete (final)",
+    ]
+
+
+def test_partial_refunds_are_never_more_than_the_capture(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.refunds.refund("1", "a", 200)
+    shop.refunds.reserve("2", "a", 299)
+    with pytest.raises(NotCovered, match="refund of 2 units: 1 are left"):
+        shop.refunds.refund("3", "a", 2)
+    shop.refunds.refund("3", "a", 1)
+    with pytest.raises(NotCovered):
+        shop.refunds.refund("4", "a", 1)
+    shop.settle()
+    assert sum(each.amount for each in paid(shop.chain)) == 500
+    assert [row.id for row in shop.refunds.of_order("a")] == ["1", "2", "3"]
+    assert shop.refunds.refundable("a") == 0
+
+
+def test_the_same_refund_asked_for_again_is_the_same_refund(shop: Shop) -> None:
+    shop.captured("a", 500)
+    for _ in range(3):
+        shop.refunds.refund("r", "a", 100)
+    with pytest.raises(Duplicate, match="r is another refund"):
+        shop.refunds.refund("r", "a", 101)
+    shop.settle()
+    shop.refunds.refund("r", "a", 100)
+    shop.settle()
+    assert [each.amount for each in paid(shop.chain)] == [100]
+    with pytest.raises(NotAllowed, match=r"Complete \(final\): merchant submits"):
+        shop.refunds.submit("r")
+
+
+def test_refunds_at_once_are_added_up_one_after_the_other(shop: Shop) -> None:
+    shop.captured("a", 500)
+    answers: list[object] = []
+
+    def work(number: int) -> None:
+        try:
+            answers.append(shop.refunds.reserve(f"r{number}", "a", 200))
+        except Exception as error:  # a thread's error would be lost
+            answers.append(type(error))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, answers)) == sorted(map(str, [True, True, NotCovered, NotCovered, NotCovered]))
+    assert shop.balance().reserved == 400
+
+
+def test_only_a_capture_that_is_safe_enough_is_refunded(make: Make) -> None:
+    shop = make(refundable=Step.CONFIRMED)
+    shop.captures.capture(shop.stored("a"))
+    with pytest.raises(NotRefundable, match="a is Stored, unused, broadcast"):
+        shop.refunds.reserve("r", "a", 1)
+    shop.chain.mine()
+    shop.go_on()
+    with pytest.raises(NotRefundable, match="a is Used, captured, provisional"):
+        shop.refunds.reserve("r", "a", 1)
+    shop.chain.mine(12)
+    shop.go_on()
+    assert shop.refunds.reserve("r", "a", 1)
+    for amount, error in ((0, ValueError), (-1, ValueError), (1.0, TypeError)):
+        with pytest.raises(error, match="amount"):
+            shop.refunds.reserve("s", "a", amount)  # type: ignore[arg-type]
+    with pytest.raises(Unknown):
+        shop.refunds.reserve("s", "x", 1)
+
+
+def test_a_forbidden_recipient_blocks_the_refund_and_frees_the_amount(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.captured("b", 500)
+    shop.chain.change(lambda state: state.blacklisted.add(LOW))
+    assert shop.refunds.refund("1", "a", 500).state is DisbursementState.BLOCKED
+    shop.chain.change(lambda state: state.blacklisted.clear())
+    shop.chain.change(lambda state: state.policy_forbids.add(LOW))
+    assert shop.refunds.refund("2", "b", 500).state is DisbursementState.BLOCKED
+    assert shop.refunds.refundable("a") == 500
+    with pytest.raises(NotAllowed, match="Blocked"):
+        shop.refunds.submit("1")
+    assert shop.refunds.timeline("1")[-1].details == {"reason": BUYER.address}
+    assert paid(shop.chain) == []
+
+
+def test_a_recipient_forbidden_after_the_check_blocks_it_once_the_revert_is_final(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.refunds.refund("r", "a", 500)
+    shop.chain.change(lambda state: state.blacklisted.add(LOW))
+    shop.chain.mine()
+    shop.go_on()
+    assert place(shop, "r") == "Broadcast / idle"
+    assert shop.refunds.refundable("a") == 0
+    shop.settle()
+    assert place(shop, "r") == "Blocked / idle"
+    assert shop.refunds.refundable("a") == 500
+
+
+def test_what_reverts_for_another_reason_stays_reserved_and_is_paid_once(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.chain.change(lambda state: setattr(state, "paused", True))
+    with pytest.raises(Reverted, match="paused"):
+        shop.refunds.refund("r", "a", 500)
+    assert place(shop, "r") == "Reserved / idle"
+    shop.chain.change(lambda state: setattr(state, "paused", False))
+    shop.refunds.submit("r")
+    shop.chain.change(lambda state: setattr(state, "paused", True))
+    shop.settle()
+    assert place(shop, "r") == "Reserved / failed"
+    shop.chain.change(lambda state: setattr(state, "paused", False))
+    shop.settle()
+    assert place(shop, "r") == "Complete / final"
+    assert [each.amount for each in paid(shop.chain)] == [500]
+
+
+def test_a_forbidden_merchant_is_no_fault_of_the_recipient(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.chain.change(lambda state: state.blacklisted.add(SHOP.address.lower()))
+    with pytest.raises(Forbidden, match=SHOP.address):
+        shop.refunds.refund("r", "a", 500)
+    assert list(shop.refunds.resume()) == ["r"]
+    assert place(shop, "r") == "Reserved / idle"
+
+
+@pytest.mark.parametrize("executed", [False, True])
+def test_a_lost_answer_pays_no_refund_twice(shop: Shop, *, executed: bool) -> None:
+    shop.captured("a", 500)
+    shop.node.losses.append(("eth_sendRawTransaction", executed))
+    assert shop.refunds.refund("r", "a", 500).step is Step.UNKNOWN
+    shop.restart()
+    shop.settle()
+    assert [each.amount for each in paid(shop.chain)] == [500]
+    assert place(shop, "r") == "Complete / final"
+
+
+@pytest.mark.parametrize("depth", [3, 20])
+def test_a_reorganisation_pays_no_refund_twice(shop: Shop, depth: int) -> None:
+    shop.captured("a", 500)
+    shop.refunds.refund("r", "a", 500)
+    shop.chain.mine(depth)
+    shop.go_on()
+    assert place(shop, "r").startswith("Complete")
+    shop.chain.reorganise(depth, dropped=True)
+    shop.go_on()
+    assert place(shop, "r") == "Broadcast / idle"
+    shop.settle()
+    assert place(shop, "r") == "Complete / final"
+    assert [each.amount for each in paid(shop.chain)] == [500]
+
+
+def test_an_account_nonce_that_somebody_else_used_lets_it_be_paid_with_another(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.node.poor.add(SHOP.address.lower())
+    shop.refunds.refund("r", "a", 500)
+    shop.node.poor.clear()
+    shop.chain.inject(SHOP.address.lower(), shop.merchant.domain.contract.lower(), b"")
+    shop.chain.mine()
+    shop.settle()
+    shop.settle()
+    assert place(shop, "r") == "Complete / final"
+    assert [each.amount for each in paid(shop.chain)] == [500]

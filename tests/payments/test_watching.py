@@ -1,0 +1,263 @@
+"""The watcher's rows are what a fresh scan of the chain finds, whatever the chain does meanwhile."""
+
+import contextlib
+
+import pytest
+from sqlalchemy import select
+
+from foreseal.payments.chain import FinalityBroken, Moving, Policy, Tier, Unanswered
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.evidence import windows
+from foreseal.payments.ledger import Ledger, Overtaken
+from foreseal.payments.ledger.tables import cursors, suspense
+from foreseal.payments.orders import memo
+from foreseal.payments.watching import Watch, Watcher
+from payments.scan import received
+from payments.shop import ADDRESS, BUYERS, SHOP, Make, Shop
+
+
+def fresh(shop: Shop) -> set[tuple[object, ...]]:
+    return {each.row() for each in received(shop.chain)}
+
+
+def reasons(shop: Shop) -> dict[str, tuple[str, str | None]]:
+    """Of suspended transfers, with their orders."""
+    with shop.database.reading() as tx:
+        return {row.transaction_hash: (row.reason.value, row.order_id) for row in tx.execute(select(suspense))}
+
+
+def caught_up(shop: Shop) -> int:
+    """Poll until nothing moves any more; how often that took."""
+    for attempt in range(1, 10):
+        with contextlib.suppress(Moving):
+            shop.watcher.poll()
+            return attempt
+    raise AssertionError("the watcher does not come to an end")
+
+
+@pytest.mark.parametrize("depth", [3, 20])
+def test_after_5000_blocks_and_a_reorganisation_the_rows_are_a_fresh_scan(shop: Shop, depth: int) -> None:
+    shop.captures.capture(shop.stored("early", 7))
+    shop.go_on()
+    shop.captures.capture(shop.stored("open", 9))
+    for number in range(12):
+        shop.chain.mine(5000 // 12)
+        shop.pay(100 + number, buyer=BUYERS[number % 3])
+    shop.chain.mine(3)
+    shop.pay(1_000)
+    asked = 0
+
+    def reorganise(method: str) -> None:
+        nonlocal asked
+        asked += method == "eth_getLogs"
+        if method == "eth_getLogs" and asked in (2, 5):
+            shop.chain.reorganise(depth, late=2)
+            shop.pay(50 + asked)
+
+    shop.node.hook = reorganise
+    shop.progressed.clear()
+    caught_up(shop)
+    shop.node.hook = None
+    assert asked > 5
+    caught_up(shop)
+    assert shop.rows() == fresh(shop)
+    assert len(shop.rows()) == 17
+    assert shop.node.widest <= 1_999
+    assert [done for done, _ in shop.progressed][:2] == [1999, 3998]
+    assert shop.progressed[-1][0] == shop.progressed[-1][1] == shop.chain.latest.number
+    assert shop.balance().faults == ()
+    assert shop.balance().captured == 16
+    shop.settle()
+    assert shop.place("early") == shop.place("open") == "Used, captured / final"
+
+
+@pytest.mark.parametrize("depth", [1, 3, 11, 12, 13, 20, 39])
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dropped: bool) -> None:
+    shop.chain.mine(50)
+    shop.captures.capture(shop.stored("a"))
+    for number in range(18):
+        shop.chain.mine(2)
+        if number % 5 == 0:
+            shop.pay(number + 1)
+        shop.watcher.poll()
+    before = shop.rows()
+    assert shop.place("a") == "Used, captured / confirmed"
+    shop.chain.reorganise(depth, dropped=dropped, late=1)
+    shop.watcher.poll()
+    assert shop.rows() == fresh(shop)
+    # The last payment is in the fifth block from the end.
+    assert (shop.rows() != before) == (depth >= 5)
+    assert shop.balance().faults == ()
+    assert shop.place("a") == "Used, captured / confirmed"
+
+
+def test_a_vanished_capture_reopens_its_order_and_a_new_one_closes_it(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.mine(2)
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / provisional"
+    shop.chain.reorganise(2, dropped=True)
+    shop.watcher.poll()
+    assert shop.place("a") == "Stored, unused / unknown"
+    assert shop.rows() == set()
+    shop.progress.advance("a")
+    shop.chain.mine()
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / provisional"
+    shop.chain.mine(60)
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / final"
+
+
+def test_the_watcher_alone_takes_orders_through_preconfirmation(make: Make) -> None:
+    shop = make(Policy(Tier.SEALED))
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.step()
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / provisional"
+    ((hash, position, *_),) = shop.rows()
+    shop.chain.mine()
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / confirmed"
+    ((sealed, place, block, *_),) = shop.rows()
+    assert (sealed, place, block) == (hash, position, shop.chain.latest.hash)
+
+
+def test_a_confirmed_capture_that_moves_up_is_provisional_again(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.mine(14)
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / confirmed"
+    shop.chain.reorganise(14, late=10)
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / provisional"
+    assert shop.orders.timeline("a")[-1].trigger == "policy is no longer met"
+
+
+def test_doubled_and_removed_logs_change_nothing(shop: Shop) -> None:
+    shop.node.doubled = True
+    shop.captures.capture(shop.stored("a"))
+    shop.pay(3)
+    shop.watcher.poll()
+    shop.watcher.poll()
+    assert shop.rows() == fresh(shop)
+    assert len(shop.rows()) == 2
+
+
+def test_what_is_nobodys_payment_is_suspended_with_its_reason(shop: Shop) -> None:
+    for id in ("open", "paid", "void"):
+        shop.stored(id, 500)
+    shop.captures.capture("paid")
+    shop.orders.void("void")
+    shop.chain.mine()
+    shop.watcher.poll()
+    hashes = {
+        shop.pay(499, memo("open")): ("under", "open"),
+        shop.pay(501, memo("open")): ("over", "open"),
+        shop.pay(500, memo("open")): ("direct", "open"),
+        shop.pay(500, memo("paid")): ("double", "paid"),
+        shop.pay(500, memo("void")): ("late", "void"),
+        shop.pay(500, memo("nothing")): ("unmatched", None),
+        shop.pay(500): ("unmatched", None),
+        shop.pay(0): ("unmatched", None),
+    }
+    shop.watcher.poll()
+    assert reasons(shop) == hashes
+    found = shop.balance()
+    assert (found.received, found.captured, found.suspended, found.faults) == (4_000, 500, 3_500, ())
+    assert shop.place("open") == "Stored, unused / idle"
+    assert shop.orders.timeline("open")[-1].details["reason"] == "direct"
+    shop.chain.reorganise(6, dropped=True)
+    shop.watcher.poll()
+    assert reasons(shop).keys() == {each.hash for each in received(shop.chain)} & hashes.keys()
+    assert shop.balance().faults == ()
+
+
+def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
+    shop.captured("a")
+    before = shop.rows()
+    shop.chain.finalized = 0
+    shop.chain.reorganise(shop.chain.latest.number, dropped=True)
+    with pytest.raises(FinalityBroken, match="final block"):
+        shop.watcher.poll()
+    assert shop.rows() == before
+    assert shop.place("a") == "Used, captured / final"
+
+
+def test_of_two_watchers_one_gets_its_way(shop: Shop) -> None:
+    shop.pay(5)
+    shop.watcher.poll()
+    shop.pay(6)
+    meanwhile = [shop.watcher]
+
+    def passed(point: CrashPoint) -> None:
+        if point is CrashPoint.WINDOW_READ and meanwhile:
+            meanwhile.pop().poll()
+
+    watch = Watch(shop.chain.chain_id, ADDRESS, SHOP.address)
+    second = Watcher(Ledger(shop.database, lambda: 0, passed), shop.rpc, watch)
+    with pytest.raises(Overtaken, match="another watcher"):
+        second.poll()
+    second.poll()
+    assert shop.rows() == fresh(shop)
+
+
+def test_cursors_below_the_final_block_are_not_kept(shop: Shop) -> None:
+    for _ in range(30):
+        shop.chain.mine(3)
+        shop.watcher.poll()
+    with shop.database.reading() as tx:
+        numbers = sorted(tx.execute(select(cursors.c.block_number)).scalars())
+    assert numbers[0] == -1
+    assert numbers[1] <= shop.chain.finalized < numbers[2]
+    assert len(numbers) == 2 + shop.chain.finality // 3 + 1
+
+
+def test_an_answer_that_is_lost_leaves_what_was_stored(shop: Shop) -> None:
+    shop.pay(5)
+    shop.watcher.poll()
+    shop.pay(6)
+    for method in ("eth_getLogs", "eth_getTransactionReceipt", "eth_getBlockByNumber"):
+        shop.node.losses.append((method, False))
+        with pytest.raises(Unanswered, match=method):
+            shop.watcher.poll()
+        assert len(shop.rows()) == 1
+    shop.watcher.poll()
+    assert len(shop.rows()) == 2
+
+
+def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Shop) -> None:
+    shop.stored("a")
+    shop.captures.capture("a")
+    raw = next(iter(shop.chain.pool.values()))
+    shop.chain.pool.clear()
+    # Another ledger, which knows of the order and not of its capture.
+    shop.stored("b")
+    order = shop.orders.get("b")
+    shop.chain.pool[raw.sender, raw.nonce] = type(raw)(raw.hash, raw.sender, raw.nonce, raw.to, _instead(shop, order))
+    shop.chain.mine()
+    shop.watcher.poll()
+    assert shop.place("b") == "Used, captured / provisional"
+    assert shop.balance().faults == ()
+
+
+def _instead(shop: Shop, order: object) -> bytes:
+    from foreseal.payments.chain.token import receive_call
+    from foreseal.payments.orders import authorization
+
+    return receive_call(authorization(order), order.signature)  # type: ignore[arg-type, attr-defined]
+
+
+def test_windows_cover_everything_once() -> None:
+    assert list(windows(0, 5_000)) == [(0, 1998), (1999, 3997), (3998, 5000)]
+    assert list(windows(5, 5)) == [(5, 5)]
+    assert list(windows(6, 5)) == []
+
+
+def test_what_cannot_be_watched_is_refused() -> None:
+    for wrong in ({"widest": 0}, {"widest": 2_000}, {"overlap": 0}, {"start": -1}):
+        with pytest.raises(ValueError, match="is"):
+            Watch(1, ADDRESS, SHOP.address, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="blocks: 0"):
+        Policy(Tier.BLOCKS, 0)
