@@ -143,8 +143,8 @@ def _revert_data(data: bytes | None) -> bytes:
     if isinstance(found, Mapping):
         found = found.get("data")
     try:
-        return _bytes(found) if isinstance(found, str) else b""
-    except ValueError:
+        return _bytes(found)
+    except (Incomplete, ValueError):
         return b""
 
 

@@ -1,0 +1,287 @@
+"""Random lives of a merchant: decisions, a chain that moves under them, lost answers, deaths at any crash point.
+
+After every act the tables conserve money, and at the end of every run, once nothing disturbs any more, they are what is
+on the chain: 0 double captures, 0 double refunds, 0 lost payments. FORESEAL_PAYMENT_RUNS=1000 is the long form.
+"""
+
+import contextlib
+import os
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from eth_utils.address import to_checksum_address
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from foreseal.payments.cancellations import NotCancelable
+from foreseal.payments.captures import NotCapturable
+from foreseal.payments.chain import ChainError
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import DisbursementState, LedgerError, OrderState, Step
+from foreseal.payments.orders import memo
+from foreseal.payments.progress import IN_FLIGHT, NotExpired
+from foreseal.payments.sending import SendingError
+from payments.fake.contracts import TOKEN, State, selector
+from payments.scan import canceled, paid, received
+from payments.shop import BUYERS, FUNDS, SHOP, Killed, Shop
+
+RUNS = int(os.environ.get("FORESEAL_PAYMENT_RUNS", "12"))
+STEPS = 30
+FINALITY = 24
+# Each run is long: a failure is repeated by its blob, and made shorter only where that is asked for.
+PHASES = tuple(Phase) if "FORESEAL_PAYMENT_SHRINK" in os.environ else (Phase.explicit, Phase.generate)
+
+# What may be refused is refused for a reason; everything else is a fault.
+REFUSED = (LedgerError, ChainError, SendingError, NotCapturable, NotCancelable, NotExpired)
+LOSABLE = (
+    "eth_sendRawTransaction",
+    "eth_getTransactionReceipt",
+    "eth_getLogs",
+    "eth_getBlockByNumber",
+    "eth_call",
+    "eth_estimateGas",
+)
+STRANGER = "0x" + "99" * 20
+
+which = st.integers(0, 7)
+buyers = st.sampled_from(BUYERS)
+
+
+class Life(RuleBasedStateMachine):
+    """One run. `counted` is of all runs: what they reached."""
+
+    new_url: Callable[[], str]
+    counted: Counter[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shop = Shop(type(self).new_url(), finality=FINALITY)
+        self.made = 0
+
+    def act(self, action: Callable[[], object]) -> None:
+        """Do something as a caller does that outlives the process."""
+        try:
+            action()
+        except Killed as killed:
+            self.counted[f"killed: {killed.args[0].name}"] += 1
+            self.shop.restart()
+        except REFUSED:
+            pass
+
+    def order(self, number: int) -> str:
+        return f"o{number % self.made}" if self.made else "none"
+
+    @initialize(buyer=buyers, amount=st.integers(1, FUNDS // 4))
+    def open(self, buyer: object, amount: int) -> None:
+        self.authorize(buyer, amount, 10**6)
+        self.authorize(buyer, amount, 600)
+
+    @rule(buyer=buyers, amount=st.integers(1, FUNDS // 4), seconds=st.sampled_from([90, 150, 600, 10**6]))
+    def authorize(self, buyer: object, amount: int, seconds: int) -> None:
+        id = f"o{self.made}"
+        with contextlib.suppress(ChainError):
+            self.shop.draft(id, amount, buyer=buyer, seconds=seconds)
+            self.made += 1
+            order = self.shop.orders.get(id)
+            self.act(lambda: self.shop.orders.sign(id, self._signature(order, buyer)))
+            self.act(lambda: self.shop.orders.store(id))
+
+    def _signature(self, order: object, buyer: object) -> bytes:
+        from foreseal.payments.orders import authorization
+
+        return self.shop.signed(authorization(order), buyer)  # type: ignore[arg-type]
+
+    @rule(number=which)
+    def capture(self, number: int) -> None:
+        self.act(lambda: self.shop.captures.capture(self.order(number)))
+
+    @rule(number=which)
+    def capture_in_time(self, number: int) -> None:
+        """As it goes most of the time."""
+        self.capture(number)
+        self.shop.chain.mine()
+        self.go_on()
+
+    @rule(number=which, relayed=st.booleans())
+    def void(self, number: int, *, relayed: bool) -> None:
+        id = self.order(number)
+        self.act(lambda: self.shop.orders.void(id))
+        if relayed:
+            self.act(lambda: self.shop.cancel(id, self._buyer(id)))
+
+    @rule(number=which, relayed=st.booleans())
+    def cancel(self, number: int, *, relayed: bool) -> None:
+        id = self.order(number)
+        if relayed:
+            self.act(lambda: self.shop.cancel(id, self._buyer(id)))
+        else:
+            self.shop.payer_cancels(id, self._buyer(id))
+
+    def _buyer(self, id: str) -> object:
+        payer = self.shop.orders.get(id).payer
+        return next(each for each in BUYERS if each.address == payer)
+
+    @rule(number=which)
+    def expire(self, number: int) -> None:
+        self.act(lambda: self.shop.progress.expire(self.order(number)))
+
+    @rule(number=which, key=st.integers(0, 3), part=st.integers(1, 4))
+    def refund(self, number: int, key: int, part: int) -> None:
+        id = self.order(number)
+        amount = max(1, self.shop.orders.get(id).amount * part // 4)
+        self.act(lambda: self.shop.refunds.refund(f"{id} {key}", id, amount))
+
+    @rule()
+    def go_on(self) -> None:
+        self.act(self.shop.go_on)
+
+    @rule(key=st.integers(0, 3), part=st.integers(1, 4))
+    def finish(self, key: int, part: int) -> None:
+        """A day later, and a customer who wants money back."""
+        self.shop.chain.mine(FINALITY + 1)
+        self.go_on()
+        for id in self.shop.orders.in_state(OrderState.CAPTURED):
+            self.refund(int(id[1:]), key, part)
+
+    @rule()
+    def watch(self) -> None:
+        self.act(self.shop.watcher.poll)
+
+    @rule(number=which, buyer=buyers, amount=st.integers(0, 1000), named=st.booleans())
+    def pay(self, number: int, buyer: object, amount: int, *, named: bool) -> None:
+        self.shop.pay(amount, memo(self.order(number)) if named else None, buyer=buyer)
+
+    @rule(buyer=buyers)
+    def spend(self, buyer: object) -> None:
+        """A buyer's money goes elsewhere before it is captured."""
+        holder = buyer.address.lower()  # type: ignore[attr-defined]
+        balance = self.shop.chain.pending.state.balances[holder]
+        data = selector("transfer(address,uint256)") + bytes(12) + bytes.fromhex(STRANGER[2:]) + balance.to_bytes(32)
+        self.shop.chain.inject(holder, TOKEN, data)
+
+    @rule(blocks=st.sampled_from([0, 1, 2, 12]), seconds=st.sampled_from([0, 0, 10, 100, 700]))
+    def mine(self, blocks: int, seconds: int) -> None:
+        """Time passes; without a block, what can be is pre-confirmed."""
+        self.shop.chain.advance(seconds)
+        self.shop.chain.mine(blocks)
+        self.shop.chain.step()
+
+    @rule(depth=st.sampled_from([1, 3, 13, 20]), dropped=st.booleans(), late=st.integers(0, 4))
+    def reorganise(self, depth: int, late: int, *, dropped: bool) -> None:
+        self.shop.chain.reorganise(depth, dropped=dropped, late=late)
+
+    @rule(buyer=buyers, forbidden=st.booleans(), paused=st.sampled_from([False, False, True]))
+    def rule_over(self, buyer: object, *, forbidden: bool, paused: bool) -> None:
+        """What the token's owner does."""
+        holder = buyer.address.lower()  # type: ignore[attr-defined]
+
+        def change(state: State) -> None:
+            state.paused = paused
+            state.blacklisted = {holder} if forbidden else set()
+
+        self.shop.chain.change(change)
+
+    @rule(method=st.sampled_from(LOSABLE), executed=st.booleans(), dropped=st.booleans())
+    def lose(self, method: str, *, executed: bool, dropped: bool) -> None:
+        """What networks and nodes do."""
+        self.shop.node.losses.append((method, executed))
+        if dropped:
+            self.shop.chain.drop()
+
+    @rule(point=st.sampled_from(CrashPoint), after=st.integers(0, 1))
+    def kill_at(self, point: CrashPoint, after: int) -> None:
+        self.shop.crashes.arm(point, after)
+
+    @rule(point=st.sampled_from(CrashPoint))
+    def kill_at_once(self, point: CrashPoint) -> None:
+        self.shop.crashes.arm(point)
+        self.go_on()
+
+    @invariant()
+    def money_is_conserved(self) -> None:
+        assert self.shop.balance().faults == ()
+
+    def teardown(self) -> None:
+        try:
+            self.settle()
+            self.compare()
+        finally:
+            self.shop.database.close()
+
+    def settle(self) -> None:
+        """Nothing disturbs any more; everything that is under way comes to its end."""
+        shop, chain = self.shop, self.shop.chain
+        shop.crashes.armed = None
+        shop.node.losses.clear()
+        for _ in range(6):
+            chain.change(lambda state: setattr(state, "paused", False))
+            chain.change(lambda state: state.blacklisted.clear())
+            shop.progress.resume()
+            shop.refunds.resume()
+            shop.watcher.poll()
+            chain.mine(FINALITY + 1)
+        for id in shop.orders.in_state(OrderState.STORED, OrderState.VOIDED):
+            shop.progress.look(id)
+
+    def compare(self) -> None:
+        """The tables with the chain."""
+        shop = self.shop
+        came, went, ended = received(shop.chain), paid(shop.chain), canceled(shop.chain)
+        assert shop.rows() == {each.row() for each in came}
+        assert shop.balance().received == sum(each.amount for each in came)
+        used = Counter((each.sender, each.nonce) for each in came if each.nonce is not None)
+        assert not used or max(used.values()) == 1
+        captured = 0
+        for id in (f"o{number}" for number in range(self.made)):
+            order = shop.orders.get(id)
+            key = order.payer.lower(), order.nonce
+            self.counted[order.state] += 1
+            assert (order.state is OrderState.CAPTURED) == (key in used), id
+            if order.state is OrderState.CANCELED or key in ended:
+                assert key in ended, id
+                assert order.state in (OrderState.CANCELED, OrderState.VOIDED, OrderState.DRAFTED, OrderState.SIGNED)
+            if order.state in (OrderState.CAPTURED, OrderState.CANCELED):
+                assert order.step is Step.FINAL, id
+            assert order.step not in IN_FLIGHT, id
+            captured += order.amount if order.state is OrderState.CAPTURED else 0
+        assert shop.balance().captured == captured
+        self._compare_refunds(went)
+
+    def _compare_refunds(self, went: list[object]) -> None:
+        shop = self.shop
+        promised: Counter[tuple[str, int]] = Counter()
+        for number in range(self.made):
+            for refund in shop.refunds.of_order(f"o{number}"):
+                self.counted[refund.state] += 1
+                assert refund.state in (DisbursementState.COMPLETE, DisbursementState.BLOCKED), refund
+                if refund.state is DisbursementState.COMPLETE:
+                    assert refund.step is Step.FINAL
+                    promised[refund.recipient, refund.amount] += 1
+        found = Counter((to_checksum_address(each.recipient), each.amount) for each in went)  # type: ignore[attr-defined]
+        assert found == promised
+        assert SHOP.address not in {recipient for recipient, _ in found}
+
+
+@pytest.mark.timeout(300 + 10 * RUNS)
+def test_nothing_is_lost_or_doubled_in_random_runs(
+    new_url: Callable[[], str], request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A run on PostgreSQL takes longer, and decides the same.
+    runs = RUNS if "sqlite" in request.node.name else max(RUNS // 4, 2)
+    life = type("Life", (Life,), {"new_url": staticmethod(new_url), "counted": Counter()})
+    profile = settings(
+        max_examples=runs,
+        stateful_step_count=STEPS,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+        phases=PHASES,
+        # The gate draws the same runs every time, the long form others.
+        derandomize="FORESEAL_PAYMENT_RUNS" not in os.environ,
+    )
+    run_state_machine_as_test(life, settings=profile)
+    with capsys.disabled():
+        print(f"\n{runs} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(life.counted.items())))
+    assert life.counted[OrderState.CAPTURED]

@@ -1,0 +1,185 @@
+"""The node over JSON-RPC: a real one in this process, and the ways in which others answer."""
+
+from typing import Any
+
+import pytest
+from eth_utils.address import to_checksum_address
+
+from foreseal.client import Client, ConnectionLost, NotUnderstood, TimedOut
+from foreseal.errors import RpcError
+from foreseal.payments.chain import (
+    ChainError,
+    Incomplete,
+    LogFilter,
+    NonceTooLow,
+    Refused,
+    Reverted,
+    RpcNode,
+    Unanswered,
+    Underpriced,
+    heads,
+)
+from foreseal.payments.ledger.tables import Purpose
+from foreseal.payments.sending import GWEI, Delivery, Intents, Quote, Sender
+from foreseal.testing import Chain, ChainSettings
+from payments.shop import Shop
+
+# Emits a log with two topics, and reverts with Error("no") where it is given data.
+_REASON = "08c379a0" + f"{32:064x}" + f"{2:064x}" + "6e6f".ljust(64, "0")
+_LOG = "60426041 6020 6000 a2 00".replace(" ", "")
+_CODE = "36600e57" + _LOG + "5b" + "6064" + "601b" + "6000" + "39" + "6064" + "6000" + "fd" + _REASON
+
+
+def deployed(chain: Chain) -> str:
+    code = bytes.fromhex(_CODE)
+    creation = bytes.fromhex(f"60{len(code):02x}600c60003960{len(code):02x}6000f3") + code
+    hash = chain.rpc("eth_sendTransaction", {"from": chain.accounts[0].address, "data": "0x" + creation.hex()})
+    return to_checksum_address(chain.rpc("eth_getTransactionReceipt", hash)["contractAddress"])
+
+
+def test_a_sender_lands_on_a_real_node(shop: Shop) -> None:
+    with Chain(ChainSettings(automine=False)) as chain:
+        node = RpcNode(Client(chain))
+        key = chain.accounts[1].signer()
+        sender = Sender(shop.ledger, node, Intents(node.chain_id(), key), shop.policy)
+        chain.automine = True
+        target = deployed(chain)
+        chain.automine = False
+        call = sender.call(target, b"")
+        with shop.database.transaction() as tx:
+            intent = sender.intents.store(tx, Purpose.PAYOUT, "a", call)
+            other = sender.intents.store(tx, Purpose.PAYOUT, "b", call)
+        for _ in range(2):
+            assert sender.deliver(intent).delivery is Delivery.TAKEN
+        assert sender.replace(intent)
+        assert sender.deliver(intent).delivery is Delivery.TAKEN
+        assert sender.deliver(other).delivery is Delivery.TAKEN
+        chain.step()
+        receipt = sender.outcome(intent).receipt
+        assert receipt is not None
+        assert receipt.succeeded
+        assert receipt.block_number == heads(node).latest + 1
+        chain.mine()
+        assert sender.deliver(intent).delivery in (Delivery.UNKNOWN, Delivery.TAKEN)
+        assert node.transaction_count(key.address, "latest") == 2
+        (log,) = receipt.logs
+        assert [int.from_bytes(topic, "big") for topic in log.topics] == [0x41, 0x42]
+        found = node.logs(LogFilter(target, ((log.topics[0],), None), 0, "latest"))
+        assert len(found) == 2
+        assert found[0].transaction_hash == receipt.transaction_hash
+        assert node.logs(LogFilter(target, ((bytes(32),),), 0, "latest")) == []
+
+
+def test_errors_of_a_real_node_are_told_apart(shop: Shop) -> None:
+    with Chain() as chain:
+        node = RpcNode(Client(chain))
+        target = deployed(chain)
+        for ask in (
+            lambda: node.call(target, b"\1", "pending"),
+            lambda: node.estimate_gas(chain.accounts[0].address, target, b"\1", "pending"),
+        ):
+            with pytest.raises(Reverted) as error:
+                ask()
+            assert error.value.reason == "no"
+            assert error.value.data.hex() == _REASON
+        assert node.call(target, b"", "latest") == b""
+        assert node.has_code(target, "latest")
+        assert not node.has_code(chain.accounts[0].address, "latest")
+        assert node.head(10**9) is None
+        assert node.receipt("0x" + "11" * 32) is None
+        assert node.priority_fee() >= 0
+        key = chain.accounts[2].signer()
+        intents = Intents(node.chain_id(), key)
+        call = Sender(shop.ledger, node, intents, shop.policy).call(target, b"")
+        chain.automine = False
+        with shop.database.transaction() as tx:
+            intents.store(tx, Purpose.PAYOUT, "a", call)
+        raw, cheap = (
+            bytes(
+                key.sign_transaction(
+                    {
+                        "chainId": node.chain_id(),
+                        "nonce": 0,
+                        "to": target,
+                        "value": 0,
+                        "gas": 100_000,
+                        "maxFeePerGas": fee * GWEI,
+                        "maxPriorityFeePerGas": fee * GWEI,
+                    }
+                ).raw_transaction
+            )
+            for fee in (20, 21)
+        )
+        node.send(raw)
+        node.send(raw)
+        with pytest.raises(Underpriced):
+            node.send(cheap)
+        chain.mine()
+        with pytest.raises(NonceTooLow):
+            node.send(cheap)
+        assert Quote(20 * GWEI, 20 * GWEI).raised(Quote(0, 0)).fee == 22 * GWEI
+
+
+class Scripted:
+    """Answers what it is told to."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def request(self, method: str, *params: Any) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (ConnectionLost("x"), Unanswered),
+        (TimedOut("x"), Unanswered),
+        (NotUnderstood("x"), Incomplete),
+        (RpcError(-32000, "nonce too low: next nonce 5, tx nonce 4"), NonceTooLow),
+        (RpcError(-32000, "replacement transaction underpriced"), Underpriced),
+        (RpcError(-32000, "insufficient funds for gas * price + value"), Refused),
+    ],
+    ids=str,
+)
+def test_what_nodes_answer_to_a_submission(given: Exception, expected: type[ChainError]) -> None:
+    with pytest.raises(expected) as error:
+        RpcNode(Scripted(given)).send(b"\2")
+    assert type(error.value) is expected
+
+
+def test_already_known_is_success() -> None:
+    for words in ("already known", "ALREADY_EXISTS: already known", "known transaction: 0x12"):
+        RpcNode(Scripted(RpcError(-32000, words))).send(b"\2")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (None, "execution reverted"),
+        (b'"0x"', "execution reverted"),
+        (f'"0x{_REASON}"'.encode(), "no"),
+        (f'{{"data": "0x{_REASON}"}}'.encode(), "no"),
+        (b'"0x08c379a0ff"', "execution reverted"),
+        (b'"nothing"', "execution reverted"),
+        (b"5", "execution reverted"),
+    ],
+)
+def test_reasons_of_reverts_are_found_where_nodes_put_them(data: bytes | None, reason: str) -> None:
+    with pytest.raises(Reverted) as error:
+        RpcNode(Scripted(RpcError(-32000, "execution reverted", data))).call("0x", b"", "latest")
+    assert error.value.reason == reason
+    assert str(error.value) == f"reverts: {reason}"
+
+
+def test_what_lacks_its_fields_is_named() -> None:
+    with pytest.raises(Incomplete, match="'5' is no 0x text"):
+        RpcNode(Scripted("5")).chain_id()
+    with pytest.raises(Incomplete, match="no latest block"):
+        heads(RpcNode(Scripted(None)))
+    assert RpcNode(Scripted(RpcError(-39001, "unknown block"))).head("finalized") is None
+    with pytest.raises(Refused, match="unknown block"):
+        RpcNode(Scripted(RpcError(-39001, "unknown block"))).head("latest")
+    assert RpcNode(Scripted({"blockNumber": None})).receipt("0x") is None
