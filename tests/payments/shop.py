@@ -44,23 +44,22 @@ class Killed(BaseException):
 
 
 class Crashes:
-    """Passes crash points, and ends the process at the one that is armed, the given time that it is passed."""
+    """Passes crash points, and ends the process at the one that is armed, or at any after so many others."""
 
     def __init__(self) -> None:
         self.armed: CrashPoint | None = None
-        self.after = 0
+        self.after: int | None = None
         self.passed: list[CrashPoint] = []
 
-    def arm(self, point: CrashPoint, after: int = 0) -> None:
+    def arm(self, point: CrashPoint | None = None, after: int | None = None) -> None:
         self.armed, self.after = point, after
 
     def __call__(self, point: CrashPoint) -> None:
         self.passed.append(point)
-        if point is self.armed:
-            if self.after:
-                self.after -= 1
-                return
-            self.armed = None
+        if self.after is not None:
+            self.after -= 1
+        if point is self.armed or (self.after is not None and self.after < 0):
+            self.arm()
             raise Killed(point)
 
 
@@ -85,9 +84,7 @@ class Shop:
         self.database = Database(self.url)
         self.ledger = Ledger(self.database, lambda: self.chain.time, self.crashes)
         self.rpc = RpcNode(self.node)
-        self.merchant = Merchant(
-            Domain(NAME, VERSION, self.chain.chain_id, ADDRESS), SHOP.address, self.policy, **self.settings
-        )
+        self.merchant = Merchant(Domain(NAME, VERSION, self.chain.chain_id, ADDRESS), SHOP.address, **self.settings)
         intents = Intents(self.chain.chain_id, SHOP)
         self.sender = Sender(self.ledger, self.rpc, intents, self.policy, Fees(patience=10))
         self.orders = Orders(self.ledger, self.rpc, self.merchant)

@@ -119,5 +119,6 @@ def test_a_reader_sees_one_moment_and_keeps_no_writer_waiting(shop: Shop) -> Non
         before = tx.execute(select(orders.c.state)).scalars().all()
         shop.orders.void("a")
         shop.stored("b")
-    assert before == [OrderState.STORED]
+        after = tx.execute(select(orders.c.state)).scalars().all()
+    assert before == after == [OrderState.STORED]
     assert shop.orders.in_state(OrderState.VOIDED) == ["a"]

@@ -183,3 +183,11 @@ def test_what_lacks_its_fields_is_named() -> None:
     with pytest.raises(Refused, match="unknown block"):
         RpcNode(Scripted(RpcError(-39001, "unknown block"))).head("latest")
     assert RpcNode(Scripted({"blockNumber": None})).receipt("0x") is None
+    assert RpcNode(Scripted({"number": None})).head("pending") is None
+
+
+def test_a_node_without_preconfirmed_logs_has_none() -> None:
+    node = RpcNode(Scripted(RpcError(-32000, "pending logs are not supported")))
+    assert node.logs(LogFilter("0x", (), "pending", "pending")) == []
+    with pytest.raises(Refused, match="not supported"):
+        node.logs(LogFilter("0x", (), 0, "latest"))

@@ -202,6 +202,13 @@ def test_what_the_node_refuses_stays_intended(shop: Shop) -> None:
     assert len(raws(shop)) == 1 + len([raw for raw in raws(shop)[1:] if decoded(raw).nonce == 0])
 
 
+def test_what_is_stored_is_sent_without_asking_for_fees(shop: Shop) -> None:
+    intent = store(shop, "a")
+    shop.node.losses += [("eth_getBlockByNumber", False), ("eth_getBlockByNumber", False)]
+    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert len(shop.chain.pool) == 1
+
+
 def test_a_receipt_of_a_block_that_was_sealed_meanwhile_is_looked_for_again(shop: Shop) -> None:
     intent = store(shop, "a")
     shop.sender.deliver(intent)

@@ -1,8 +1,7 @@
-"""What a merchant pins: chain, token, account, and when money counts."""
+"""What a merchant pins: chain, token, account, and how careful it is."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from foreseal.payments.chain import Policy
 from foreseal.payments.ledger import Step
 from foreseal.payments.typed_data import Domain, address
 
@@ -15,8 +14,6 @@ class Merchant:
     """Of the token: name, version, chain and contract."""
     payee: str
     """The merchant's account: receives captures, sends refunds."""
-    policy: Policy = field(default_factory=Policy)
-    """When a capture is confirmed."""
     margin: int = 60
     """Seconds before validBefore from which on nothing is captured any more."""
     refundable: Step = Step.FINAL

@@ -55,14 +55,14 @@ class RpcNode:
             if block in ("safe", "finalized"):  # nodes that have no such block yet answer an error
                 return None
             raise
-        if found is None:
+        if found is None or found.get("number") is None:  # some nodes do not number the block being built
             return None
         hash = found.get("hash") or ""
         fee = _number(found.get("baseFeePerGas") or "0x0")
         return Head(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
 
     def logs(self, wanted: LogFilter) -> Sequence[Log]:
-        """eth_getLogs."""
+        """eth_getLogs. A node that has no pre-confirmed logs refuses to look for them, and has none."""
         topics = [None if each is None else [_hex(topic) for topic in each] for each in wanted.topics]
         given = {
             "address": wanted.address,
@@ -70,7 +70,13 @@ class RpcNode:
             "fromBlock": _block(wanted.first),
             "toBlock": _block(wanted.last),
         }
-        return [_log(each) for each in self._ask("eth_getLogs", given) if not each.get("removed")]
+        try:
+            found = self._ask("eth_getLogs", given)
+        except Refused:
+            if wanted.first == "pending":
+                return []
+            raise
+        return [_log(each) for each in found if not each.get("removed")]
 
     def receipt(self, hash: str) -> Receipt | None:
         """eth_getTransactionReceipt."""

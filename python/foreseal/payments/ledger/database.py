@@ -49,7 +49,10 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """One transaction that reads, from one moment's view, and keeps no writer waiting."""
-        with self.engine.connect().execution_options(**{_READING: True}) as tx, tx.begin():
+        options: dict[str, Any] = {_READING: True}
+        if self.engine.dialect.name == "postgresql":  # where each statement would see a moment of its own
+            options["isolation_level"] = "REPEATABLE READ"
+        with self.engine.connect().execution_options(**options) as tx, tx.begin():
             yield tx
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ What is stored is sent as often as it takes: sending the same bytes twice does n
 an intent has the same account nonce, so one of them lands at most.
 """
 
+import contextlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -19,6 +20,7 @@ from eth_account.signers.local import LocalAccount
 from sqlalchemy import Row
 
 from foreseal.payments.chain import (
+    ChainError,
     Head,
     Heads,
     Incomplete,
@@ -106,12 +108,14 @@ class Sender:
     def deliver(self, intent: int) -> Delivered:
         """Send the newest bytes of an intent, once more if need be; where they waited too long, with higher fees.
 
-        Raises what the node raises while fees are asked for; not what it answers to the bytes.
+        What the node answers or does not is the result: nothing that it does is raised.
         """
         with self.ledger.database.reading() as tx:
             _, tried = read_intent(tx, intent)
-        if building(self.node).number >= tried[-1].since_block + self.fees.patience:
-            self.replace(intent)
+        # What is stored can be sent without knowing what the chain asks for by now.
+        with contextlib.suppress(ChainError):
+            if building(self.node).number >= tried[-1].since_block + self.fees.patience:
+                self.replace(intent)
         return self._send(intent)
 
     def replace(self, intent: int) -> bool:
