@@ -23,6 +23,7 @@ DAY ?= 43200
 SEEDS ?= 20000
 TARGET ?= all
 EXECUTIONS ?= 1000000
+RUNS ?= 1000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,7 +38,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +115,9 @@ fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Give EXECUTIONS generated inputs to ea
 	PYTHONPATH=tests nice -n 10 $(BIN)/python -m fuzz --target $(TARGET) --executions $(EXECUTIONS) --seed $(SEED) \
 		--save benches/results/fuzz.json $(ARGS)
 	FORESEAL_FUZZ=10000 $(BIN)/python -m pytest tests/server/test_fuzz.py tests/live/test_bad_bodies.py -n 0 -s
+
+payments: build $(VENV)/.dev ## Play RUNS random lives of a merchant, with deaths, lost answers and reorganisations, on each database
+	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/payments/test_random_runs.py -n 0 -s
 
 properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, drawn anew
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast

@@ -5,9 +5,10 @@ import pytest
 from foreseal.payments.cancellations import NotCancelable
 from foreseal.payments.captures import Captures, NotCapturable, Obstacle
 from foreseal.payments.chain import Policy, Reverted, Tier, Unanswered
-from foreseal.payments.ledger import NotAllowed, Step
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Ledger, NotAllowed, Step
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.progress import NotExpired
+from foreseal.payments.progress import NotExpired, Progress
 from foreseal.payments.sending import WrongChain
 from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import Domain
@@ -425,3 +426,24 @@ def test_one_order_that_cannot_go_on_holds_up_no_other(shop: Shop) -> None:
     assert isinstance(errors["a"], Unanswered)
     assert shop.place("a") == "Stored, unused / broadcast"
     assert shop.place("b") == "Used, captured / provisional"
+
+
+def test_what_a_slower_process_saw_does_not_undo_what_a_faster_one_began(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a", 500))
+    shop.chain.change(lambda state: state.balances.update({LOW: 0}))
+    shop.chain.mine(shop.chain.finality + 2)
+    slower = Progress(Ledger(shop.database, lambda: 0, lambda point: again(point)), shop.sender, shop.merchant)
+
+    def again(point: CrashPoint) -> None:
+        """Between the slower one's look and its transaction the faster one fails the capture, and begins another."""
+        if point is CrashPoint.RECEIPT_READ and shop.orders.get("a").step is Step.BROADCAST:
+            shop.progress.advance("a")
+            shop.chain.change(lambda state: state.balances.update({LOW: FUNDS}))
+            shop.captures.capture("a")
+
+    slower.advance("a")
+    assert shop.place("a") == "Stored, unused / broadcast"
+    with pytest.raises(NotAllowed):
+        shop.orders.void("a")
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"

@@ -1,5 +1,7 @@
 """Tables, exact amounts, and transactions, on both databases."""
 
+import threading
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from foreseal.payments.ledger import (
     Trigger,
     Unknown,
     WrongSchema,
+    locked,
 )
 from foreseal.payments.ledger.columns import Units, Word
 from foreseal.payments.ledger.tables import authorizations, orders, schema, timeline
@@ -122,3 +125,29 @@ def test_a_reader_sees_one_moment_and_keeps_no_writer_waiting(shop: Shop) -> Non
         after = tx.execute(select(orders.c.state)).scalars().all()
     assert before == after == [OrderState.STORED]
     assert shop.orders.in_state(OrderState.VOIDED) == ["a"]
+
+
+def test_of_two_transactions_that_wait_for_each_other_one_is_overtaken(shop: Shop) -> None:
+    for id in ("a", "b"):
+        shop.stored(id)
+    met = threading.Barrier(2)
+    answers: list[object] = []
+
+    def work(first: str, second: str) -> None:
+        try:
+            with shop.database.transaction() as tx:
+                locked(tx, orders, first)
+                if shop.database.engine.dialect.name == "postgresql":  # SQLite lets one in at a time
+                    met.wait(30)
+                locked(tx, orders, second)
+            answers.append("done")
+        except Overtaken:
+            answers.append("overtaken")
+
+    threads = [threading.Thread(target=work, args=pair) for pair in (("a", "b"), ("b", "a"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = ["done", "overtaken"] if shop.database.engine.dialect.name == "postgresql" else ["done", "done"]
+    assert sorted(map(str, answers)) == expected

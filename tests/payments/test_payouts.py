@@ -32,6 +32,8 @@ def test_a_batch_is_paid_leg_by_leg_and_once(shop: Shop) -> None:
     assert shop.payouts.submit(id).state is DisbursementState.BROADCAST
     shop.chain.step()
     assert shop.payouts.advance(id).step is Step.PROVISIONAL
+    shop.chain.mine(12)
+    assert shop.payouts.advance(id).step is Step.CONFIRMED
     shop.settle()
     assert (shop.payouts.get(id).state, shop.payouts.get(id).step) == (DisbursementState.COMPLETE, Step.FINAL)
     assert [(each.recipient, each.amount) for each in paid(shop.chain)] == [

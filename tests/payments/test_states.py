@@ -160,7 +160,10 @@ def _insert(shop: Shop, tx: object, table: Table, id: str, place: Place) -> None
 
 
 def test_each_transition_is_in_the_timeline(shop: Shop) -> None:
-    shop.captured("a")
+    shop.captures.capture(shop.stored("a"))
+    for blocks in (1, 11, shop.chain.finality):
+        shop.chain.mine(blocks)
+        shop.go_on()
     told = [(entry.before, entry.trigger, entry.after) for entry in shop.orders.timeline("a")]
     assert told == [
         (None, Trigger.SET_TERMS, "Drafted"),

@@ -22,7 +22,7 @@ from foreseal.payments.ledger import locked as lock
 from foreseal.payments.ledger.states import DISBURSEMENT, following
 from foreseal.payments.ledger.tables import Ending, Purpose
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.sending import Outcome, Sender, SendingError, close, note_delivery, open_intent
+from foreseal.payments.sending import Outcome, Sender, SendingError, close, is_open, note_delivery, open_intent
 from foreseal.payments.settlement import follow
 
 
@@ -145,6 +145,8 @@ class Disbursements:
         receipt, step = outcome.receipt, outcome.step
         with self.ledger.database.transaction() as tx:
             row = lock(tx, self.table, id)
+            if not is_open(tx, intent):  # another process was faster, and may have begun the next one
+                return
             details = {} if receipt is None else {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
             if receipt is not None and self.shown(row, self.recipients(tx, row), receipt):
                 if row.state is not DisbursementState.COMPLETE:

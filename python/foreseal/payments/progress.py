@@ -28,6 +28,7 @@ from foreseal.payments.sending import (
     Sender,
     SendingError,
     close,
+    is_open,
     note_delivery,
     open_intent,
     open_subjects,
@@ -66,7 +67,9 @@ class Progress:
         elif order.step in IN_FLIGHT:
             # What a reorganisation took back was not sent by this ledger, so nothing is under way.
             with self._ledger.database.transaction() as tx:
-                self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.FAIL)
+                order = locked(tx, orders, id)
+                if all(open_intent(tx, purpose, id) is None for purpose in _PURPOSES):
+                    self._fail(tx, order, "nothing is under way")
         elif order.state in _EFFECTED and order.step is not Step.FINAL:
             self.look(id)
         with self._ledger.database.reading() as tx:
@@ -138,8 +141,10 @@ class Progress:
             self._landed(order.id, intent, outcome)
         elif outcome.step is Step.FAILED:
             with self._ledger.database.transaction() as tx:
-                self._fail(tx, locked(tx, orders, order.id), "its account nonce was used by another transaction")
-                close(tx, intent, Ending.DISPLACED)
+                order = locked(tx, orders, order.id)
+                if is_open(tx, intent):
+                    self._fail(tx, order, "its account nonce was used by another transaction")
+                    close(tx, intent, Ending.DISPLACED)
         else:
             if order.state in _EFFECTED:
                 self.look(order.id)
@@ -150,6 +155,8 @@ class Progress:
         assert receipt is not None
         with self._ledger.database.transaction() as tx:
             order = locked(tx, orders, id)
+            if not is_open(tx, intent):  # another process was faster, and may have begun the next one
+                return
             if canceled(receipt, order.token, order.payer, order.nonce):
                 self._canceled(tx, order, receipt, step)
                 nothing = False

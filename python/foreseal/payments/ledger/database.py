@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
+from sqlalchemy.exc import OperationalError
 
-from foreseal.payments.ledger.errors import WrongSchema
+from foreseal.payments.ledger.errors import Overtaken, WrongSchema
 from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
 
 _READING = "foreseal_reading"
 # Seconds that a writer waits for the one before it.
 _BUSY = 30
+# SQLSTATE deadlock_detected.
+_DEADLOCK = "40P01"
 # Any number that nobody else locks by.
 _CREATION = 0x666F7265
 
@@ -41,10 +44,15 @@ class Database:
         """One transaction that may write: committed at the end, or nothing of it if anything is raised.
 
         On SQLite there is one at a time, from its beginning on. On PostgreSQL rows that are decided upon are locked
-        as they are read.
+        as they are read; raises `Overtaken` where two transactions waited for each other.
         """
-        with self.engine.begin() as tx:
-            yield tx
+        try:
+            with self.engine.begin() as tx:
+                yield tx
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) == _DEADLOCK:
+                raise Overtaken("another transaction was in the way") from error
+            raise
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -2,7 +2,7 @@
 
 from foreseal.payments.sending.errors import FeeTooHigh, SendingError, StillOpen, WrongChain
 from foreseal.payments.sending.fees import GWEI, Fees, Quote
-from foreseal.payments.sending.intents import Call, Intents, close, open_intent, open_subjects, read_intent
+from foreseal.payments.sending.intents import Call, Intents, close, is_open, open_intent, open_subjects, read_intent
 from foreseal.payments.sending.notes import note_delivery
 from foreseal.payments.sending.sender import Delivered, Delivery, Outcome, Sender, building, grade, safety
 
@@ -23,6 +23,7 @@ __all__ = [
     "building",
     "close",
     "grade",
+    "is_open",
     "note_delivery",
     "open_intent",
     "open_subjects",

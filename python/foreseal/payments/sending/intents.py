@@ -119,6 +119,11 @@ def open_subjects(tx: Connection, *purposes: Purpose) -> list[str]:
     return list(dict.fromkeys(tx.execute(wanted.order_by(transactions.c.account_nonce)).scalars()))
 
 
+def is_open(tx: Connection, intent: int) -> bool:
+    """Whether nobody has closed an intent meanwhile. Ask with the thing that it is for locked."""
+    return tx.execute(select(transactions.c.ending).where(transactions.c.id == intent)).scalar_one() is None
+
+
 def close(tx: Connection, intent: int, ending: Ending) -> None:
     """Note that an intent needs no more care."""
     tx.execute(update(transactions).where(transactions.c.id == intent).values(ending=ending))
