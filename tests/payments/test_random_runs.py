@@ -276,13 +276,11 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.timeout(300 + 10 * RUNS)
 def test_nothing_is_lost_or_doubled_in_random_runs(
-    new_url: Callable[[], str], request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    new_url: Callable[[], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # A run on PostgreSQL takes longer, and decides the same.
-    runs = RUNS if "sqlite" in request.node.name else max(RUNS // 4, 2)
     life = type("Life", (Life,), {"new_url": staticmethod(new_url), "counted": Counter()})
     profile = settings(
-        max_examples=runs,
+        max_examples=RUNS,
         stateful_step_count=STEPS,
         deadline=None,
         suppress_health_check=list(HealthCheck),
@@ -293,7 +291,7 @@ def test_nothing_is_lost_or_doubled_in_random_runs(
     )
     run_state_machine_as_test(life, settings=profile)
     with capsys.disabled():
-        print(f"\n{runs} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(life.counted.items())))
+        print(f"\n{RUNS} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(life.counted.items())))
     for reached in (OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED, DisbursementState.COMPLETE):
         assert life.counted[reached]
     assert any(name.startswith("killed") for name in life.counted)
