@@ -11,6 +11,7 @@ from foreseal.payments.evidence import windows
 from foreseal.payments.ledger import Ledger, Overtaken
 from foreseal.payments.ledger.tables import cursors, suspense
 from foreseal.payments.orders import memo
+from foreseal.payments.progress import Progress
 from foreseal.payments.watching import Watch, Watcher
 from payments.scan import received
 from payments.shop import ADDRESS, BUYERS, SHOP, Make, Shop
@@ -183,6 +184,31 @@ def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
     with pytest.raises(FinalityBroken, match="final block"):
         shop.watcher.poll()
     assert shop.rows() == before
+    assert shop.place("a") == "Used, captured / final"
+
+
+def test_a_receipt_that_was_noted_after_its_chain_was_gone_becomes_nothing_final(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.mine()
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / provisional"
+    moved = []
+
+    def passed(point: CrashPoint) -> None:
+        """Between receipt and transaction the capture leaves the chain, which goes on past the watcher's window."""
+        if point is CrashPoint.RECEIPT_READ and not moved:
+            moved.append(shop.chain.reorganise(1, dropped=True))
+            shop.chain.mine(60)
+            shop.watcher.poll()
+            assert shop.place("a") == "Stored, unused / unknown"
+
+    slower = Progress(Ledger(shop.database, lambda: 0, passed), shop.sender, shop.merchant)
+    slower.advance("a")
+    assert shop.place("a") == "Used, captured / provisional"
+    shop.watcher.poll()
+    assert shop.place("a") == "Stored, unused / unknown"
+    assert shop.rows() == fresh(shop) == set()
+    shop.settle()
     assert shop.place("a") == "Used, captured / final"
 
 

@@ -70,10 +70,12 @@ class _Piece:
     newest: Heads
     anchor: int
     """Newest cursor that is on the chain."""
-    cursor: int
-    """Newest cursor."""
+    cursor: tuple[int, str]
+    """Newest cursor, number and hash."""
     known: Sequence[Row[Any]]
-    """Rows of these blocks before."""
+    """Rows of these blocks before, and those below whose block is not on the chain."""
+    older: Sequence[Row[Any]]
+    """Rows below that are not final yet."""
     found: Sequence[Transfer]
     """Transfers in these blocks now; of the last piece, pre-confirmed ones as well."""
 
@@ -142,7 +144,7 @@ class Watcher:
         cursor, anchor = self._cursors()
         first = anchor + 1
         if again:
-            first = max(self._watch.start, min(first, cursor - self._watch.overlap + 1))
+            first = max(self._watch.start, min(first, cursor[0] - self._watch.overlap + 1))
         end = min(first + self._watch.widest - 1, newest.latest)
         logs = list(self._logs(first, end)) if first <= end else []
         last = end == newest.latest
@@ -152,20 +154,35 @@ class Watcher:
         if last:
             logs += [log for log in pending if log.block_number > newest.latest]
         found = self._transfers(logs, known, newest.latest)
+        older, stale = self._older(first, newest)
         reached = self._head(end)
         if self._head(tip.number).hash != tip.hash:
             raise Moving("the chain was reorganised while a piece was read")
-        return _Piece(first, reached, newest, anchor, cursor, known, found)
+        return _Piece(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
 
-    def _cursors(self) -> tuple[int, int]:
-        """Numbers of the newest cursor, and of the newest one that is on the chain."""
+    def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
+        """Rows below a piece that are not final yet, and apart those that would become it on a chain that is gone.
+
+        Receipts bring rows as well, and may have been read before the chain moved and noted after a scan.
+        """
+        below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step != Step.FINAL)
+        with self._ledger.database.reading() as tx:
+            older = list(tx.execute(below.order_by(rows.c.order_id)))
+        settling = {row.block_number for row in older if row.block_number <= newest.finalized}
+        hashes = {number: self._head(number).hash for number in settling}
+        stale = [row for row in older if hashes.get(row.block_number, row.block_hash) != row.block_hash]
+        return [row for row in older if row not in stale], stale
+
+    def _cursors(self) -> tuple[tuple[int, str], int]:
+        """The newest cursor, and the number of the newest one that is on the chain."""
         with self._ledger.database.reading() as tx:
             places = list(tx.execute(select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())))
+        cursor = (places[0].block_number, places[0].block_hash)
         for place in places[:-1]:
             head = self._node.head(place.block_number)
             if head is not None and head.hash == place.block_hash:
-                return places[0].block_number, place.block_number
-        return places[0].block_number, places[-1].block_number
+                return cursor, place.block_number
+        return cursor, places[-1].block_number
 
     def _logs(self, first: int | str, last: int | str) -> Sequence[Log]:
         topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
@@ -208,7 +225,8 @@ class Watcher:
     def _replace(self, tx: Connection, piece: _Piece) -> None:
         """Make rows and cursor what was read. Raises `Overtaken` if the cursor is not the one that it was read from."""
         places = select(cursors).where(self._mine).order_by(cursors.c.block_number.desc())
-        if tx.execute(places.with_for_update()).first().block_number != piece.cursor:  # type: ignore[union-attr]
+        newest = tx.execute(places.with_for_update()).first()
+        if newest is None or (newest.block_number, newest.block_hash) != piece.cursor:
             raise Overtaken("another watcher moved the cursor")
         found = {(each.log.transaction_hash, each.position) for each in piece.found}
         for row in sorted(piece.known, key=lambda row: row.order_id or ""):
@@ -222,26 +240,18 @@ class Watcher:
 
     def _vanish(self, tx: Connection, row: Row[Any]) -> None:
         """Take a row off, unless somebody has noted meanwhile that its transaction is elsewhere."""
-        same = and_(
-            rows.c.chain_id == row.chain_id,
-            rows.c.transaction_hash == row.transaction_hash,
-            rows.c.position == row.position,
-            rows.c.block_hash == row.block_hash,
-        )
-        current = tx.execute(select(rows).where(same).with_for_update()).one_or_none()
+        current = tx.execute(select(rows).where(_same(row)).with_for_update()).one_or_none()
         if current is not None:
             forget(self._ledger, tx, current)
 
     def _deepen(self, tx: Connection, piece: _Piece) -> None:
         """Bring older rows, which are on the chain still, to the step at which they are by now."""
-        older = select(rows).where(self._ours, rows.c.block_number < piece.first, rows.c.step != Step.FINAL)
-        for row in tx.execute(older.order_by(rows.c.order_id)).all():
+        for row in piece.older:
             step = grade(self._watch.policy, row.block_number, piece.newest)
             if step is row.step:
                 continue
-            same = and_(rows.c.transaction_hash == row.transaction_hash, rows.c.position == row.position)
-            tx.execute(update(rows).where(rows.c.chain_id == row.chain_id, same).values(step=step))
-            if row.order_id is not None:
+            changed = tx.execute(update(rows).where(_same(row), rows.c.step == row.step).values(step=step))
+            if changed.rowcount == 1 and row.order_id is not None:
                 follow(self._ledger, tx, orders, locked(tx, orders, row.order_id), step)
 
     def _move(self, tx: Connection, piece: _Piece) -> None:
@@ -258,3 +268,13 @@ class Watcher:
         settled = sorted(tx.execute(final).scalars())
         if len(settled) > 1:
             tx.execute(delete(cursors).where(self._mine, cursors.c.block_number.in_(settled[:-1])))
+
+
+def _same(row: Row[Any]) -> Any:
+    """The row as it was read: of the same transfer in the same block."""
+    return and_(
+        rows.c.chain_id == row.chain_id,
+        rows.c.transaction_hash == row.transaction_hash,
+        rows.c.position == row.position,
+        rows.c.block_hash == row.block_hash,
+    )
