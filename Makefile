@@ -30,6 +30,7 @@ BIN := $(VENV)/bin
 CORE := python/foreseal/_core.abi3.so
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust_core -name '*.rs' -o -name Cargo.toml)
 PYTHON_SOURCES := python tests benches docs/render.py
+COMPILER := tests/payments/contracts/compiler
 
 export FORESEAL_SHARED
 export VIRTUAL_ENV := $(abspath $(VENV))
@@ -38,7 +39,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -178,6 +179,11 @@ clients: ## Install the JavaScript clients, the anvil and the schemas that the t
 	npm ci --prefix tests/differential
 	npm ci --prefix tests/openrpc
 
+contracts: ## Compile the payment contracts and those of their tests (npm ci, needs Node)
+	npm ci --prefix $(COMPILER)
+	node $(COMPILER)/compile.mjs python/foreseal/payments/contracts/sources python/foreseal/payments/contracts/compiled
+	node $(COMPILER)/compile.mjs tests/payments/contracts/doubles tests/payments/contracts/doubles/compiled
+
 docs: build ## Write the parts of docs/ that are made from the code
 	$(BIN)/python docs/render.py
 
@@ -198,5 +204,6 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 		--output-file fuzz.lock fuzz.in
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules tests/openrpc/node_modules
+	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules tests/openrpc/node_modules \
+		$(COMPILER)/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,106 @@
+"""A compiled contract as the package has it: ABI, code, immutables and storage layout."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+_COMPILED = "compiled"
+_WORD = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable in a contract's storage."""
+
+    label: str
+    slot: int
+    offset: int
+    """Bytes from the right end of the slot."""
+    type: str
+    size: int
+    """Bytes that it takes in its slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A contract that solc compiled."""
+
+    contract: str
+    source: str
+    """Its file, below `sources/`."""
+    compiler: Mapping[str, Any]
+    """Name, version and settings."""
+    sources: Mapping[str, str]
+    """SHA-256 of every file that it is made of, in hexadecimal."""
+    abi: list[dict[str, Any]]
+    bytecode: bytes
+    """Code that creates it, without the constructor's arguments."""
+    runtime: bytes
+    """Its code, with zeros where immutables go."""
+    immutables: Mapping[str, tuple[int, ...]]
+    """Where the runtime code has each immutable, bytes from its beginning; 32 bytes each."""
+    storage: tuple[Variable, ...]
+
+    def creation(self, *arguments: Any) -> bytes:
+        """The data of a transaction that creates it with these arguments of the constructor.
+
+        Needs the package eth-abi, and raises its `EncodingError` for arguments of another kind.
+        """
+        from eth_abi.abi import encode
+        from eth_utils.abi import collapse_if_tuple
+
+        for entry in self.abi:
+            if entry["type"] == "constructor":
+                return self.bytecode + encode([collapse_if_tuple(given) for given in entry["inputs"]], arguments)
+        if arguments:
+            raise ValueError(f"{self.contract} has no constructor that takes arguments")
+        return self.bytecode
+
+    def code(self, **immutables: bytes) -> bytes:
+        """Its runtime code with the immutables set, each a word of 32 bytes. Raises ValueError unless all are given."""
+        if immutables.keys() != self.immutables.keys():
+            raise ValueError(f"{self.contract} has the immutables {sorted(self.immutables)}, not {sorted(immutables)}")
+        code = bytearray(self.runtime)
+        for name, word in immutables.items():
+            if len(word) != _WORD:
+                raise ValueError(f"the immutable {name} must have {_WORD} bytes, not {len(word)}")
+            for start in self.immutables[name]:
+                code[start : start + _WORD] = word
+        return bytes(code)
+
+    def variable(self, label: str) -> Variable:
+        """Where a variable is stored. Raises KeyError."""
+        for variable in self.storage:
+            if variable.label == label:
+                return variable
+        raise KeyError(f"{self.contract} stores no {label}")
+
+
+@cache
+def load(contract: str) -> Artifact:
+    """The artifact of a contract of this package, by its name. Raises FileNotFoundError."""
+    return parse(files(__package__).joinpath(_COMPILED, f"{contract}.json").read_bytes())
+
+
+def parse(text: bytes) -> Artifact:
+    """The artifact in a file that the compiling script wrote."""
+    given = orjson.loads(text)
+    storage = [
+        Variable(entry["label"], entry["slot"], entry["offset"], entry["type"], entry["bytes"])
+        for entry in given["storage"]
+    ]
+    return Artifact(
+        contract=given["contract"],
+        source=given["source"],
+        compiler=given["compiler"],
+        sources=given["sources"],
+        abi=given["abi"],
+        bytecode=bytes.fromhex(given["bytecode"].removeprefix("0x")),
+        runtime=bytes.fromhex(given["runtime"].removeprefix("0x")),
+        immutables={name: tuple(places) for name, places in given["immutables"].items()},
+        storage=tuple(storage),
+    )

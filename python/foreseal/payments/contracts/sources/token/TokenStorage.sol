@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// The storage of the token, all of it: FiatTokenV2_2's slots first, those of its own behind them.
+///
+/// Tools that read balances, the blacklist or the states of authorizations straight from storage find them where Circle's
+/// token has them. A new variable goes to the end, and none is ever moved.
+abstract contract TokenStorage {
+    /// slot 0
+    address internal _owner;
+    /// slot 1, bytes 0 to 19
+    address public pauser;
+    /// slot 1, byte 20: whether everything that moves money is blocked.
+    bool public paused;
+    /// slot 2
+    address public blacklister;
+    /// slot 3: where FiatToken had its blacklist before V2_2; read by `initializeV2_2` alone.
+    mapping(address account => bool) internal _formerBlacklist;
+    /// slot 4: also the name in the signing domain (EIP-712).
+    string public name;
+    /// slot 5
+    string public symbol;
+    /// slot 6
+    uint8 public decimals;
+    /// slot 7: the currency that the token stands for, such as USD.
+    string public currency;
+    /// slot 8, bytes 0 to 19: who appoints minters.
+    address public masterMinter;
+    /// slot 8, byte 20
+    bool internal _initialized;
+    /// slot 9: bit 255 says whether the account is blacklisted, the others are its balance.
+    mapping(address account => uint256) internal _balanceAndBlacklist;
+    /// slot 10
+    mapping(address owner => mapping(address spender => uint256)) internal _allowances;
+    /// slot 11
+    uint256 internal _totalSupply;
+    /// slot 12
+    mapping(address account => bool) internal _minters;
+    /// slot 13: what a minter may still mint.
+    mapping(address minter => uint256) internal _minterAllowances;
+    /// slot 14
+    address internal _rescuer;
+    /// slot 15: FiatToken cached its domain separator here before V2_2; written by `initializeV2`, never read.
+    bytes32 internal _formerDomainSeparator;
+    /// slot 16: whether a nonce of EIP-3009 is used or canceled.
+    mapping(address authorizer => mapping(bytes32 nonce => bool)) internal _authorizationStates;
+    /// slot 17: the next nonce of EIP-2612.
+    mapping(address owner => uint256) internal _permitNonces;
+    /// slot 18, byte 0: how far the `initialize` functions got; 3 is V2_2.
+    uint8 internal _initializedVersion;
+
+    /// Which holder policy is in force for whom, packed so that a transfer reads one slot for all of them.
+    struct PolicyIds {
+        uint64 sender;
+        uint64 receiver;
+        uint64 executor;
+        /// The counter of the newest policy that was created; 0 and 1 are those that are always there.
+        uint56 newest;
+    }
+
+    /// slot 19
+    PolicyIds internal _policyIds;
+    /// slot 20: whether a policy was created by `createPolicy`.
+    mapping(uint64 policyId => bool) internal _policyCreated;
+    /// slot 21: who is on the list of a policy.
+    mapping(uint64 policyId => mapping(address account => bool)) internal _policyMembers;
+}

@@ -1,0 +1,110 @@
+"""The token: what it begins with, and how it is put on a chain by a transaction or by the genesis."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foreseal.codec import keccak
+from foreseal.payments.contracts.artifact import Artifact, load
+from foreseal.payments.contracts.storage import Storage, address_bytes, short_string, word
+
+CONTRACT = "PaymentToken"
+BLACKLISTED = 1 << 255
+"""The bit of an account's balance word that says it is blacklisted."""
+
+_DOMAIN_TYPE = b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
+# How far FiatToken's `initialize` functions got: V2_2.
+_INITIALIZED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSetup:
+    """What a token begins with. Addresses are in hexadecimal, amounts in the token's smallest unit."""
+
+    owner: str
+    """Names those with the other roles, and keeps the holder policies."""
+    master_minter: str
+    pauser: str
+    blacklister: str
+    name: str = "USD Coin"
+    """Also the name in the signing domain (EIP-712)."""
+    symbol: str = "USDC"
+    currency: str = "USD"
+    decimals: int = 6
+    version: str = "2"
+    """The version in the signing domain (EIP-712), at most 31 bytes."""
+
+    def creation(self) -> bytes:
+        """The data of a transaction that creates the token, ready for use. Needs the package eth-abi."""
+        roles = (self.master_minter, self.pauser, self.blacklister, self.owner)
+        setup = (self.name, self.symbol, self.currency, self.decimals, *roles)
+        return artifact().creation(setup, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenGenesis:
+    """A token that is there from the genesis of a chain on."""
+
+    setup: TokenSetup
+    balances: Mapping[str, int] = field(default_factory=dict)
+    """What accounts have, by address, in the token's smallest unit."""
+    minters: Mapping[str, int] = field(default_factory=dict)
+    """What each minter may mint, by address, in the token's smallest unit."""
+    rescuer: str | None = None
+
+    def alloc(self, address: str, chain_id: int) -> dict[str, Any]:
+        """The entry of the token at `address` in the `alloc` of a genesis file in geth's format.
+
+        Raises ValueError for an address that is none, a balance that is too large, or an account that is named twice.
+        """
+        setup = self.setup
+        version = word(keccak(setup.version.encode()))
+        code = artifact().code(_version=short_string(setup.version), _versionHash=version)
+        storage = self._storage(address)
+        separator = domain_separator(setup.name, setup.version, chain_id, address)
+        storage.set("_formerDomainSeparator", int.from_bytes(separator, "big"))
+        return {"balance": "0x0", "nonce": "0x1", "code": "0x" + code.hex(), "storage": storage.alloc()}
+
+    def _storage(self, address: str) -> Storage:
+        setup, storage = self.setup, Storage(artifact())
+        for label, text in (("name", setup.name), ("symbol", setup.symbol), ("currency", setup.currency)):
+            storage.set_string(label, text)
+        roles = {"_owner": setup.owner, "masterMinter": setup.master_minter, "pauser": setup.pauser}
+        for label, role in (roles | {"blacklister": setup.blacklister, "_rescuer": self.rescuer}).items():
+            if role is not None:
+                storage.set(label, role)
+        storage.set("decimals", setup.decimals)
+        storage.set("_initialized", 1)
+        storage.set("_initializedVersion", _INITIALIZED)
+        for minter, allowed in _by_account(self.minters).items():
+            storage.set_entry("_minters", minter, value=1)
+            storage.set_entry("_minterAllowances", minter, value=allowed)
+        balances = _by_account(self.balances)
+        if address_bytes(address) in balances:
+            raise ValueError("the token can have no tokens of its own: it blacklists itself")
+        for account, balance in balances.items():
+            if not 0 <= balance < BLACKLISTED:
+                raise ValueError(f"0x{account.hex()}: a balance has at most 255 bits")
+            storage.set_entry("_balanceAndBlacklist", account, value=balance)
+        storage.set("_totalSupply", sum(balances.values()))
+        storage.set_entry("_balanceAndBlacklist", address, value=BLACKLISTED)
+        return storage
+
+
+def artifact() -> Artifact:
+    """The compiled token."""
+    return load(CONTRACT)
+
+
+def domain_separator(name: str, version: str, chain_id: int, token: str) -> bytes:
+    """The hash of a token's signing domain (EIP-712)."""
+    hashes = keccak(_DOMAIN_TYPE) + keccak(name.encode()) + keccak(version.encode())
+    return keccak(hashes + word(chain_id) + word(token))
+
+
+def _by_account(amounts: Mapping[str, int]) -> dict[bytes, int]:
+    """Amounts by the 20 bytes of an address, since hexadecimal has more than one way to write it."""
+    found = {address_bytes(account): amount for account, amount in amounts.items()}
+    if len(found) < len(amounts):
+        raise ValueError("an account is named twice")
+    return found

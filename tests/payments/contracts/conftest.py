@@ -1,0 +1,64 @@
+"""A chain that has the token from its genesis on, and people on it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from foreseal.payments.contracts import TokenGenesis, load
+from foreseal.server.genesis import newest_genesis
+from foreseal.testing import Chain, ChainSettings, TestAccount
+from payments.contracts.onchain import OnChain
+from payments.contracts.people import CHAIN_ID, DOLLAR, TOKEN, People, setup_of
+from payments.contracts.signing import Domain
+
+
+@pytest.fixture(scope="session")
+def people() -> People:
+    with Chain(ChainSettings(accounts=10)) as chain:
+        return People(*(TestAccount(account.address.lower(), account.key) for account in chain.accounts))
+
+
+@pytest.fixture(scope="session")
+def token_genesis(people: People) -> TokenGenesis:
+    return TokenGenesis(
+        setup_of(people),
+        balances={people.buyer.address: 1000 * DOLLAR, people.other.address: 1000 * DOLLAR},
+        minters={people.minter.address: 10**12},
+        rescuer=people.rescuer.address,
+    )
+
+
+@pytest.fixture(scope="session")
+def payment_session(
+    people: People, token_genesis: TokenGenesis, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Chain]:
+    """The chain of all tests here; what is done on it stays."""
+    funded = {account.address: 10**21 for account in vars(people).values()}
+    genesis = newest_genesis(CHAIN_ID, funded)
+    genesis["alloc"][TOKEN.lower()] = token_genesis.alloc(TOKEN, CHAIN_ID)
+    path: Path = tmp_path_factory.mktemp("payments") / "genesis.json"
+    path.write_bytes(orjson.dumps(genesis))
+    with Chain(ChainSettings(genesis=path, chain_id=CHAIN_ID)) as chain:
+        chain.rpc("anvil_autoImpersonateAccount", True)
+        yield chain
+
+
+@pytest.fixture
+def chain(payment_session: Chain) -> Iterator[Chain]:
+    """That chain; what the test does on it is taken back when the test ends."""
+    with payment_session.rollback() as chain:
+        yield chain
+
+
+@pytest.fixture
+def token(chain: Chain) -> OnChain:
+    """The token at the address that x402 clients know."""
+    return OnChain(chain, TOKEN, load("PaymentToken").abi)
+
+
+@pytest.fixture(scope="session")
+def domain() -> Domain:
+    """The token's signing domain."""
+    return Domain("USDC", "2", CHAIN_ID, TOKEN)

@@ -1,0 +1,15 @@
+"""Contracts that the tests put beside those of the package: wallets, and tokens that misbehave."""
+
+from functools import cache
+from pathlib import Path
+
+from foreseal.payments.contracts import Artifact
+from foreseal.payments.contracts.artifact import parse
+
+FOLDER = Path(__file__).parent
+
+
+@cache
+def double(contract: str) -> Artifact:
+    """A compiled contract of this folder, by its name."""
+    return parse((FOLDER / "compiled" / f"{contract}.json").read_bytes())

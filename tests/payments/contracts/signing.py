@@ -1,0 +1,104 @@
+"""Signatures of the token's messages, hashed by eth-account from their definitions in the EIPs."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from eth_account import Account
+from eth_account.messages import SignableMessage, encode_typed_data
+from eth_utils import keccak
+
+_DOMAIN = [
+    {"name": "name", "type": "string"},
+    {"name": "version", "type": "string"},
+    {"name": "chainId", "type": "uint256"},
+    {"name": "verifyingContract", "type": "address"},
+]
+_TRANSFER = "address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce"
+_FIELDS = {
+    "TransferWithAuthorization": _TRANSFER,
+    "ReceiveWithAuthorization": _TRANSFER,
+    "CancelAuthorization": "address authorizer,bytes32 nonce",
+    "Permit": "address owner,address spender,uint256 value,uint256 nonce,uint256 deadline",
+}
+
+
+class Signature(NamedTuple):
+    """A signature in parts."""
+
+    v: int
+    r: bytes
+    s: bytes
+
+    @property
+    def packed(self) -> bytes:
+        """r, s and v in 65 bytes."""
+        return self.r + self.s + bytes([self.v])
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A signing domain (EIP-712)."""
+
+    name: str
+    version: str
+    chain_id: int
+    token: str
+
+    def message(self, kind: str, **values: Any) -> SignableMessage:
+        """A message of one of the kinds of EIP-3009 and EIP-2612."""
+        pairs = [field.split() for field in _FIELDS[kind].split(",")]
+        fields = [{"name": name, "type": type_} for type_, name in pairs]
+        return encode_typed_data(
+            full_message={
+                "types": {"EIP712Domain": _DOMAIN, kind: fields},
+                "primaryType": kind,
+                "domain": {
+                    "name": self.name,
+                    "version": self.version,
+                    "chainId": self.chain_id,
+                    "verifyingContract": self.token,
+                },
+                "message": {name: values[name] for _, name in pairs},
+            }
+        )
+
+    def digest(self, kind: str, **values: Any) -> bytes:
+        """What is signed of a message."""
+        message = self.message(kind, **values)
+        return keccak(b"\x19" + message.version + message.header + message.body)
+
+    def sign(self, key: str, kind: str, **values: Any) -> Signature:
+        """Sign a message with a key in hexadecimal."""
+        return sign_digest(key, self.digest(kind, **values))
+
+
+def sign_digest(key: str, digest: bytes) -> Signature:
+    """Sign 32 bytes with a key in hexadecimal."""
+    signed = Account.from_key(key).unsafe_sign_hash(digest)
+    return Signature(signed.v, signed.r.to_bytes(32, "big"), signed.s.to_bytes(32, "big"))
+
+
+@dataclass(frozen=True)
+class Authorization:
+    """The terms of EIP-3009 that a payer signs."""
+
+    payer: str
+    payee: str
+    value: int
+    valid_after: int
+    valid_before: int
+    nonce: bytes
+
+    @property
+    def terms(self) -> tuple[str, str, int, int, int, bytes]:
+        """The arguments of the token's functions, but for the signature."""
+        return (self.payer, self.payee, self.value, self.valid_after, self.valid_before, self.nonce)
+
+    def signed(self, domain: Domain, key: str, kind: str) -> Signature:
+        """Its signature as `TransferWithAuthorization` or `ReceiveWithAuthorization`."""
+        names = ("from", "to", "value", "validAfter", "validBefore", "nonce")
+        return domain.sign(key, kind, **dict(zip(names, self.terms, strict=True)))
+
+    def but(self, **changes: Any) -> "Authorization":
+        """The same with other terms."""
+        return replace(self, **changes)

@@ -1,0 +1,92 @@
+"""How a token begins: with its setup, in one transaction, or step by step as FiatToken does behind a proxy."""
+
+from dataclasses import replace
+
+from foreseal.payments.contracts import load
+from foreseal.payments.contracts.storage import mapping_slot
+from foreseal.payments.contracts.token import domain_separator
+from foreseal.testing import Chain
+from payments.contracts.onchain import OnChain, deploy, refused
+from payments.contracts.people import CHAIN_ID, People, setup_of
+
+ZERO = "0x" + "00" * 20
+
+
+def uninitialized(chain: Chain, people: People) -> OnChain:
+    """A token without a setup."""
+    setup = replace(setup_of(people), owner=ZERO)
+    return deploy(chain, people.stranger.address, setup.creation(), load("PaymentToken").abi)
+
+
+def first_step(people: People) -> tuple:
+    """The arguments of `initialize`."""
+    setup = setup_of(people)
+    roles = (setup.master_minter, setup.pauser, setup.blacklister, setup.owner)
+    return (setup.name, setup.symbol, setup.currency, setup.decimals, *roles)
+
+
+def test_a_token_with_its_setup_is_ready(chain: Chain, people: People) -> None:
+    made = deploy(chain, people.stranger.address, setup_of(people).creation(), load("PaymentToken").abi)
+    assert made.call("owner") == people.owner.address
+    assert made.call("isBlacklisted", made.address) is True
+    assert made.call("DOMAIN_SEPARATOR") == "0x" + domain_separator("USDC", "2", CHAIN_ID, made.address).hex()
+    with refused("FiatToken: contract is already initialized"):
+        made.send(people.stranger.address, "initialize", *first_step(people))
+    for step in (("initializeV2", "Mine"), ("initializeV2_1", people.stranger.address), ("initializeV2_2", [], "ME")):
+        with refused("0x"):
+            made.send(people.stranger.address, *step)
+
+
+def test_name_and_version_are_settings(chain: Chain, people: People) -> None:
+    setup = replace(setup_of(people), name="A dollar whose name does not fit into one slot", version="3.1")
+    made = deploy(chain, people.stranger.address, setup.creation(), load("PaymentToken").abi)
+    assert (made.call("name"), made.call("version")) == (setup.name, "3.1")
+    assert made.call("DOMAIN_SEPARATOR") == "0x" + domain_separator(setup.name, "3.1", CHAIN_ID, made.address).hex()
+
+
+def test_the_steps_end_where_the_setup_does(chain: Chain, people: People) -> None:
+    stepped = uninitialized(chain, people)
+    assert stepped.call("owner") == people.stranger.address
+    sender = people.stranger.address
+    with refused("0x"):
+        stepped.send(sender, "initializeV2", "USDC")
+    stepped.send(sender, "initialize", *first_step(people))
+    for step in (("initializeV2_1", sender), ("initializeV2_2", [], "USDC")):
+        with refused("0x"):
+            stepped.send(sender, *step)
+    stepped.send(sender, "initializeV2", "USDC")
+    stepped.send(sender, "initializeV2_1", sender)
+    stepped.send(sender, "initializeV2_2", [], "USDC")
+    ready = deploy(chain, people.stranger.address, setup_of(people).creation(), load("PaymentToken").abi)
+    for slot in [*range(15), *range(16, 22)]:
+        assert stepped.storage(slot) == ready.storage(slot), slot
+    assert stepped.call("isBlacklisted", stepped.address) is True
+
+
+def test_the_first_step_names_everybody(chain: Chain, people: People) -> None:
+    stepped, given = uninitialized(chain, people), first_step(people)
+    for place, role in ((4, "masterMinter"), (5, "pauser"), (6, "blacklister"), (7, "owner")):
+        without = (*given[:place], ZERO, *given[place + 1 :])
+        with refused(f"FiatToken: new {role} is the zero address"):
+            stepped.send(people.stranger.address, "initialize", *without)
+    # So does a setup.
+    with refused("FiatToken: new pauser is the zero address"):
+        deploy(chain, people.owner.address, replace(setup_of(people), pauser=ZERO).creation(), stepped.abi)
+
+
+def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) -> None:
+    """As on a chain where the token is older than V2_2: the list is in slot 3, and the token has some of its own."""
+    stepped, sender = uninitialized(chain, people), people.stranger.address
+    old, lost = people.buyer.address, people.other.address
+    stepped.send(sender, "initialize", *first_step(people))
+    stepped.send(sender, "initializeV2", "USDC")
+    stepped.send(people.master_minter.address, "configureMinter", people.minter.address, 9)
+    stepped.send(people.minter.address, "mint", stepped.address, 9)
+    receipt = stepped.send(sender, "initializeV2_1", lost)
+    assert [(log.event, log.values) for log in receipt.logs] == [("Transfer", (stepped.address, lost, 9))]
+    with refused("FiatTokenV2_2: Blacklisting previously unblacklisted account!"):
+        stepped.send(sender, "initializeV2_2", [old], "USDC")
+    slot = mapping_slot(3, old)
+    chain.rpc("anvil_setStorageAt", stepped.address, hex(slot), "0x" + (1).to_bytes(32, "big").hex())
+    stepped.send(sender, "initializeV2_2", [old], "USDC")
+    assert (stepped.call("isBlacklisted", old), stepped.storage(slot)) == (True, 0)
