@@ -47,7 +47,7 @@ def test_plain_variables(placed: OnChain, people: People, domain: Domain) -> Non
     def address(account: object) -> int:
         return int(str(account), 16)
 
-    assert {slot: placed.storage(slot) for slot in range(22)} == {
+    assert {slot: placed.storage(slot) for slot in range(23)} == {
         0: address(people.owner),
         1: address(people.pauser),
         2: address(people.blacklister),
@@ -70,6 +70,7 @@ def test_plain_variables(placed: OnChain, people: People, domain: Domain) -> Non
         19: 0,
         20: 0,
         21: 0,
+        22: 0,
     }
 
 
@@ -107,11 +108,12 @@ def test_policies_are_behind_fiat_tokens_slots(token: OnChain, people: People) -
     for name, policy in zip(names, policies, strict=True):
         token.send(owner, "updatePolicy", bytes.fromhex(token.call(name)[2:]), policy)
     sender, receiver, executor = policies
-    assert token.storage(19) == 4 << 192 | executor << 128 | receiver << 64 | sender
+    assert token.storage(19) == executor << 128 | receiver << 64 | sender
+    assert token.storage(20) == 4
     for policy in policies:
-        assert token.storage(at(20, policy)) == 1
-        assert token.storage(at(21, policy, people.buyer.address)) == 1
-        assert token.storage(at(21, policy, people.other.address)) == 0
+        assert token.storage(at(21, policy)) == 1
+        assert token.storage(at(22, policy, people.buyer.address)) == 1
+        assert token.storage(at(22, policy, people.other.address)) == 0
 
 
 def test_both_ways_of_beginning_have_the_same_code(token: OnChain, people: People) -> None:

@@ -69,6 +69,10 @@ function immutables(references, nodes) {
   return Object.fromEntries(named.sort())
 }
 
+/** Whether a name is that of a contract, a library or an interface. */
+const kind = (ast, name) =>
+  ast.nodes.find((node) => node.nodeType === 'ContractDefinition' && node.name === name).contractKind
+
 /** The variables in storage, with the names of their types instead of the compiler's ids of them. */
 const storage = ({ storage: variables, types }) =>
   (variables ?? []).map(({ label, slot, offset, type }) =>
@@ -98,8 +102,8 @@ mkdirSync(out, { recursive: true })
 for (const [file, contracts] of Object.entries(output.contracts)) {
   if (file.startsWith('@')) continue
   for (const [name, { evm }] of Object.entries(contracts)) {
-    // Interfaces and abstract contracts have no code.
-    if (!evm.bytecode.object || !file.endsWith(`${name}.sol`)) continue
+    // Interfaces and abstract contracts have no code, libraries are part of who uses them.
+    if (!evm.bytecode.object || kind(output.sources[file].ast, name) !== 'contract') continue
     const path = join(out, `${name}.json`)
     writeFileSync(path, `${JSON.stringify(artifact(file, name, output, folder, nodes), null, 1)}\n`)
     console.log(`${relative(process.cwd(), path)} ${(evm.deployedBytecode.object.length / 2)} bytes`)

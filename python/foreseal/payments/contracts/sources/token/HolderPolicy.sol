@@ -49,9 +49,9 @@ abstract contract HolderPolicy is Roles {
 
     /// Create a policy whose list begins with `accounts`; it is in force nowhere yet.
     function createPolicy(PolicyKind kind, address[] calldata accounts) external onlyOwner returns (uint64 id) {
-        uint56 counter = _policyIds.newest == 0 ? 2 : _policyIds.newest + 1;
-        _policyIds.newest = counter;
-        id = (uint64(kind) << 56) | counter;
+        uint256 counter = _newestPolicy == 0 ? 2 : _newestPolicy + 1;
+        _newestPolicy = counter;
+        id = (uint64(kind) << 56) | uint56(counter);
         _policyCreated[id] = true;
         emit PolicyCreated(id, kind);
         _list(id, true, accounts);
@@ -74,6 +74,11 @@ abstract contract HolderPolicy is Roles {
 
     /// Reverts unless the policies let `executor` move tokens from `from` to `to`.
     function _requirePolicies(address executor, address from, address to) internal view {
+        uint256 inForce;
+        assembly ("memory-safe") {
+            inForce := sload(_policyIds.slot)
+        }
+        if (inForce == 0) return;
         PolicyIds memory ids = _policyIds;
         if (executor != from) _requirePolicy(TRANSFER_EXECUTOR_POLICY, ids.executor, executor);
         _requirePolicy(TRANSFER_SENDER_POLICY, ids.sender, from);
@@ -81,7 +86,6 @@ abstract contract HolderPolicy is Roles {
     }
 
     function _requirePolicy(bytes32 scope, uint64 id, address account) private view {
-        // No list is read where everybody is allowed, which is the usual case.
         if (id != ALWAYS_ALLOW && !isAuthorized(id, account)) revert PolicyForbids(scope, id);
     }
 

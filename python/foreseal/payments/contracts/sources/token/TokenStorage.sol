@@ -54,14 +54,14 @@ abstract contract TokenStorage {
         uint64 sender;
         uint64 receiver;
         uint64 executor;
-        /// The counter of the newest policy that was created; 0 and 1 are those that are always there.
-        uint56 newest;
     }
 
-    /// slot 19
+    /// slot 19: zero while everybody is allowed everything.
     PolicyIds internal _policyIds;
-    /// slot 20: whether a policy was created by `createPolicy`.
+    /// slot 20: the counter of the newest policy that was created; 0 and 1 are those that are always there.
+    uint256 internal _newestPolicy;
+    /// slot 21: whether a policy was created by `createPolicy`.
     mapping(uint64 policyId => bool) internal _policyCreated;
-    /// slot 21: who is on the list of a policy.
+    /// slot 22: who is on the list of a policy.
     mapping(uint64 policyId => mapping(address account => bool)) internal _policyMembers;
 }

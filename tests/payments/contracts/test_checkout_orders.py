@@ -1,0 +1,151 @@
+"""Any interleaving of orders, permits, strangers and revocations at one checkout, against a ledger in Python."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreseal.payments.contracts import load
+from payments.contracts.onchain import OnChain, Reverted, deploy
+from payments.contracts.people import People
+from payments.contracts.signing import Domain, Signature
+
+DEADLINE = 2_000_000_000
+BUYERS = ("buyer", "other")
+# Few amounts, so that what an order leaves is often what another one's maximum is.
+AMOUNTS = st.integers(0, 4)
+PERMITS = st.integers(0, 5)
+STEPS = st.one_of(
+    st.tuples(st.just("capture"), st.sampled_from(BUYERS), PERMITS, AMOUNTS, st.integers(0, 3)),
+    st.tuples(st.just("capture next"), st.sampled_from(BUYERS), AMOUNTS, st.integers(0, 30)),
+    st.tuples(st.just("submit"), st.sampled_from(BUYERS)),
+    st.tuples(st.just("revoke"), st.sampled_from(BUYERS)),
+    st.tuples(st.just("approve"), st.sampled_from(BUYERS), AMOUNTS),
+)
+
+
+@dataclass
+class Buyer:
+    """What is known of one buyer, who has signed a permit for every nonce."""
+
+    maxima: list[int]
+    """Of the permit for each nonce."""
+    nonce: int = 0
+    allowance: int = 0
+    submitted: set[int] = field(default_factory=set)
+    """The nonces whose permits set the allowance; the others that are used up were revoked."""
+    captured: dict[int, int] = field(default_factory=dict)
+    """What was captured by each permit."""
+    last_nonce: int = 0
+    last_left: int = 0
+    own_doing: bool = False
+    """Whether the buyer set the allowance since the last capture."""
+
+    def allows(self, permit: int, amount: int) -> bool:
+        """Whether the rules that the contract's documentation gives let a permit capture an amount."""
+        maximum = self.maxima[permit]
+        if not 0 < amount <= maximum:
+            return False
+        if permit == self.nonce:
+            return True
+        in_time = self.last_nonce <= permit < self.nonce and self.nonce - permit <= 16
+        return in_time and self.allowance == maximum != self.last_left
+
+
+class Run:
+    """One interleaving."""
+
+    def __init__(self, token: OnChain, checkout: OnChain, domain: Domain, people: People, maxima: dict) -> None:
+        self.token, self.checkout, self.domain, self.people = token, checkout, domain, people
+        self.buyers = {name: Buyer(maxima[name]) for name in BUYERS}
+        self.orders: set[bytes] = set()
+
+    def sign(self, name: str, nonce: int, spender: str, value: int) -> Signature:
+        account = getattr(self.people, name)
+        terms = {"owner": account.address, "spender": spender, "value": value, "nonce": nonce, "deadline": DEADLINE}
+        return self.domain.sign(account.key, "Permit", **terms)
+
+    def submit(self, name: str, spender: str, value: int) -> None:
+        """Somebody submits the permit for the buyer's next nonce."""
+        buyer, owner = self.buyers[name], getattr(self.people, name).address
+        signature = self.sign(name, buyer.nonce, spender, value)
+        self.token.send(self.people.stranger.address, "permit", owner, spender, value, DEADLINE, *signature)
+
+    def step(self, kind: str, name: str, *given: int) -> None:
+        buyer = self.buyers[name]
+        if kind == "approve":
+            (buyer.allowance,) = given
+            buyer.own_doing = True
+            owner = getattr(self.people, name).address
+            self.token.send(owner, "approve", self.checkout.address, buyer.allowance)
+        elif kind == "capture":
+            permit, amount, order = given
+            self.capture(name, permit, amount, order)
+        elif buyer.nonce == len(buyer.maxima):
+            return
+        elif kind == "capture next":
+            amount, order = given
+            self.capture(name, buyer.nonce, amount, order)
+        elif kind == "submit":
+            buyer.allowance = buyer.maxima[buyer.nonce]
+            self.submit(name, self.checkout.address, buyer.allowance)
+            buyer.submitted.add(buyer.nonce)
+            buyer.nonce += 1
+        else:
+            self.submit(name, self.people.minter.address, 1)
+            buyer.nonce += 1
+
+    def capture(self, name: str, permit: int, amount: int, order: int) -> None:
+        buyer, order_id = self.buyers[name], order.to_bytes(32, "big")
+        maximum = buyer.maxima[permit]
+        signature = self.sign(name, permit, self.checkout.address, maximum)
+        owner = getattr(self.people, name).address
+        arguments = (order_id, owner, amount, maximum, DEADLINE, *signature)
+        expected = order_id not in self.orders and buyer.allows(permit, amount)
+        outcome = "captured"
+        try:
+            self.checkout.send(self.people.merchant.address, "capture", *arguments)
+        except Reverted as reverted:
+            outcome = str(reverted)
+        assert (outcome == "captured") is expected, outcome
+        if not expected:
+            return
+        # The point of it all: this permit's own allowance was used, or one that the buyer gave by other means.
+        assert permit == buyer.nonce or permit in buyer.submitted or buyer.own_doing
+        assert permit not in buyer.captured
+        buyer.captured[permit] = amount
+        self.orders.add(order_id)
+        if permit == buyer.nonce:
+            buyer.allowance = maximum
+            buyer.nonce += 1
+        buyer.allowance -= amount
+        buyer.last_nonce, buyer.last_left, buyer.own_doing = buyer.nonce, buyer.allowance, False
+
+
+@pytest.fixture
+def checkout(token: OnChain, people: People) -> OnChain:
+    artifact = load("Checkout")
+    creation = artifact.creation(token.address, people.merchant.address)
+    return deploy(token.chain, people.stranger.address, creation, artifact.abi)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    maxima=st.fixed_dictionaries({name: st.lists(st.integers(1, 4), min_size=6, max_size=6) for name in BUYERS}),
+    steps=st.lists(STEPS, min_size=1, max_size=10),
+)
+def test_no_order_takes_more_than_its_own_permit_allowed(
+    token: OnChain, checkout: OnChain, domain: Domain, people: People, maxima: dict, steps: list[tuple]
+) -> None:
+    run = Run(token, checkout, domain, people, maxima)
+    with token.chain.rollback():
+        for step in steps:
+            run.step(*step)
+        taken = {name: sum(buyer.captured.values()) for name, buyer in run.buyers.items()}
+        assert token.call("balanceOf", people.merchant.address) == sum(taken.values())
+        for name, buyer in run.buyers.items():
+            owner = getattr(people, name).address
+            assert token.call("allowance", owner, checkout.address) == buyer.allowance
+            assert all(amount <= buyer.maxima[permit] for permit, amount in buyer.captured.items())
+        assert all(checkout.call("captured", order) for order in run.orders)
