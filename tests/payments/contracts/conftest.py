@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from foreseal.payments.contracts import TokenGenesis, load
+from foreseal.payments.contracts import TokenGenesis, load, token_alloc, x402_alloc
 from foreseal.server.genesis import newest_genesis
 from foreseal.testing import Chain, ChainSettings, TestAccount
 from payments.contracts.onchain import OnChain
@@ -37,7 +37,7 @@ def payment_session(
     """The chain of all tests here; what is done on it stays."""
     funded = {account.address: 10**21 for account in vars(people).values()}
     genesis = newest_genesis(CHAIN_ID, funded)
-    genesis["alloc"][TOKEN.lower()] = token_genesis.alloc(TOKEN, CHAIN_ID)
+    genesis["alloc"] |= token_alloc(token_genesis, CHAIN_ID) | x402_alloc()
     path: Path = tmp_path_factory.mktemp("payments") / "genesis.json"
     path.write_bytes(orjson.dumps(genesis))
     with Chain(ChainSettings(genesis=path, chain_id=CHAIN_ID)) as chain:

@@ -90,14 +90,16 @@ class OnChain:
 
     @cached_property
     def _functions(self) -> dict[str, dict[str, Any]]:
-        """By canonical signature, and by name and number of arguments, which no two of one contract share."""
+        """By canonical signature, and by name and number of arguments where that is enough."""
         found: dict[str, dict[str, Any]] = {}
+        ambiguous = set()
         for entry in self.abi:
             if entry["type"] == "function":
                 short = f"{entry['name']}/{len(entry['inputs'])}"
-                assert short not in found or signature_of(found[short]) == signature_of(entry), short
+                if short in found:
+                    ambiguous.add(short)
                 found[signature_of(entry)] = found[short] = entry
-        return found
+        return {name: entry for name, entry in found.items() if name not in ambiguous}
 
     @cached_property
     def _events(self) -> dict[str, dict[str, Any]]:

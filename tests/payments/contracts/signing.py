@@ -22,6 +22,22 @@ _FIELDS = {
 }
 
 
+def digest_of(message: SignableMessage) -> bytes:
+    """What is signed of a message."""
+    return keccak(b"\x19" + message.version + message.header + message.body)
+
+
+def typed_digest(domain: dict[str, Any], types: dict[str, str], primary: str, message: dict[str, Any]) -> bytes:
+    """What is signed of any typed data; each type is its fields as Solidity writes them."""
+    kinds = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address"}
+    listed = {"EIP712Domain": [{"name": name, "type": kinds[name]} for name in domain]}
+    for name, fields in types.items():
+        pairs = [field.split() for field in fields.split(",")]
+        listed[name] = [{"name": field, "type": kind} for kind, field in pairs]
+    full = {"types": listed, "primaryType": primary, "domain": domain, "message": message}
+    return digest_of(encode_typed_data(full_message=full))
+
+
 class Signature(NamedTuple):
     """A signature in parts."""
 
@@ -64,8 +80,7 @@ class Domain:
 
     def digest(self, kind: str, **values: Any) -> bytes:
         """What is signed of a message."""
-        message = self.message(kind, **values)
-        return keccak(b"\x19" + message.version + message.header + message.body)
+        return digest_of(self.message(kind, **values))
 
     def sign(self, key: str, kind: str, **values: Any) -> Signature:
         """Sign a message with a key in hexadecimal."""

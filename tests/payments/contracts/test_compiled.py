@@ -14,7 +14,11 @@ from payments.contracts.doubles import FOLDER as DOUBLES
 COMPILER = Path(__file__).parent / "compiler"
 PACKAGE = Path(contracts.__file__).parent
 FOLDERS = {"package": (PACKAGE / "sources", PACKAGE / "compiled"), "doubles": (DOUBLES, DOUBLES / "compiled")}
-DEPLOYABLE = {"Checkout", "Payouts", "PaymentToken"}
+DEPLOYABLE = {
+    *("PaymentToken", "Checkout", "Payouts"),
+    *("Permit2", "ExactPermit2Proxy", "UptoPermit2Proxy", "Multicall3"),
+    *("BatchSettlement", "Erc3009DepositCollector", "Permit2DepositCollector"),
+}
 # EIP-170
 LARGEST_CODE = 24_576
 

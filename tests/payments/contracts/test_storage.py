@@ -1,28 +1,15 @@
-"""Where the token keeps what it knows, read by eth_getStorageAt; slots are hashed here by eth-utils."""
+"""Where the token keeps what it knows, read by eth_getStorageAt; slots are hashed by eth-utils."""
 
 import pytest
-from eth_utils import keccak
 
 from foreseal.payments.contracts import load
 from foreseal.payments.contracts.storage import Storage
 from payments.contracts.onchain import OnChain, deploy
 from payments.contracts.people import DOLLAR, People, setup_of
 from payments.contracts.signing import Domain
+from payments.contracts.slots import at
 
 NONCE = b"\x33" * 32
-
-
-def word(value: str | bytes | int) -> bytes:
-    if isinstance(value, int):
-        return value.to_bytes(32, "big")
-    return (bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else value).rjust(32, b"\0")
-
-
-def at(slot: int, *keys: str | bytes | int) -> int:
-    """The slot of an entry of a mapping."""
-    for key in keys:
-        slot = int.from_bytes(keccak(word(key) + word(slot)), "big")
-    return slot
 
 
 def short(text: str) -> int:

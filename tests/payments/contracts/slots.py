@@ -1,0 +1,16 @@
+"""Where solc puts the entries of mappings, hashed by eth-utils."""
+
+from eth_utils import keccak
+
+
+def word(value: str | bytes | int) -> bytes:
+    if isinstance(value, int):
+        return value.to_bytes(32, "big")
+    return (bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else value).rjust(32, b"\0")
+
+
+def at(slot: int, *keys: str | bytes | int) -> int:
+    """The slot of an entry of a mapping."""
+    for key in keys:
+        slot = int.from_bytes(keccak(word(key) + word(slot)), "big")
+    return slot

@@ -1,0 +1,111 @@
+"""Contracts in a genesis file: the same code as by a transaction, at the addresses that clients know."""
+
+import pytest
+from eth_utils import to_checksum_address
+
+from foreseal.payments.contracts import (
+    TokenGenesis,
+    addresses,
+    checkout_entry,
+    load,
+    payouts_entry,
+    token_alloc,
+    x402_alloc,
+)
+from foreseal.testing import Chain
+from payments.contracts.onchain import OnChain, deploy
+from payments.contracts.people import CHAIN_ID, DOLLAR, TOKEN, People, setup_of
+
+# As in payments.md, section 4.
+FIXED = {
+    "PERMIT2": "0x000000000022D473030F116dDEE9F6B43aC78BA3",
+    "EXACT_PERMIT2_PROXY": "0x402085c248EeA27D92E8b30b2C58ed07f9E20001",
+    "UPTO_PERMIT2_PROXY": "0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002",
+    "MULTICALL3": "0xcA11bde05977b3631167028862bE2a173976CA11",
+    "BATCH_SETTLEMENT": "0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003",
+    "ERC3009_DEPOSIT_COLLECTOR": "0x4020806089470a89826cB9fB1f4059150b550004",
+    "PERMIT2_DEPOSIT_COLLECTOR": "0x4020425FAf3B746C082C2f942b4E5159887B0005",
+}
+# What a transaction would give each constructor.
+ARGUMENTS = {
+    addresses.PERMIT2: ("Permit2", ()),
+    addresses.EXACT_PERMIT2_PROXY: ("ExactPermit2Proxy", (addresses.PERMIT2,)),
+    addresses.UPTO_PERMIT2_PROXY: ("UptoPermit2Proxy", (addresses.PERMIT2,)),
+    addresses.MULTICALL3: ("Multicall3", ()),
+    addresses.BATCH_SETTLEMENT: ("BatchSettlement", ()),
+    addresses.ERC3009_DEPOSIT_COLLECTOR: ("Erc3009DepositCollector", (addresses.BATCH_SETTLEMENT,)),
+    addresses.PERMIT2_DEPOSIT_COLLECTOR: (
+        "Permit2DepositCollector",
+        (addresses.BATCH_SETTLEMENT, addresses.PERMIT2),
+    ),
+}
+
+
+def code_at(chain: Chain, address: str) -> str:
+    return chain.rpc("eth_getCode", address, "latest")
+
+
+def test_the_addresses_are_those_that_clients_know() -> None:
+    assert {name: getattr(addresses, name) for name in FIXED} == FIXED
+    assert addresses.TOKENS == {84532: TOKEN}
+    for address in (*FIXED.values(), TOKEN):
+        assert to_checksum_address(address) == address
+    assert set(x402_alloc()) == {address.lower() for address in FIXED.values()}
+
+
+@pytest.mark.parametrize("address", ARGUMENTS, ids=[contract for contract, _ in ARGUMENTS.values()])
+def test_a_fixed_contract_is_what_a_transaction_makes(chain: Chain, people: People, address: str) -> None:
+    contract, arguments = ARGUMENTS[address]
+    made = deploy(chain, people.stranger.address, load(contract).creation(*arguments), load(contract).abi)
+    assert len(code_at(chain, address)) > 2000
+    assert code_at(chain, address) == code_at(chain, made.address)
+
+
+@pytest.mark.parametrize("contract", ["Checkout", "Payouts"])
+def test_so_are_a_merchants_contracts(chain: Chain, people: People, contract: str) -> None:
+    shop = people.merchant.address
+    entry, arguments = {
+        "Checkout": (checkout_entry(TOKEN, shop), (TOKEN, shop)),
+        "Payouts": (payouts_entry(TOKEN), (TOKEN,)),
+    }[contract]
+    made = deploy(chain, people.stranger.address, load(contract).creation(*arguments), load(contract).abi)
+    assert entry["code"] == code_at(chain, made.address)
+
+
+def test_the_token_begins_with_balances_minters_and_roles(token: OnChain, people: People) -> None:
+    assert token.call("balanceOf", people.buyer.address) == 1000 * DOLLAR
+    assert token.call("totalSupply") == 2000 * DOLLAR
+    assert token.call("minterAllowance", people.minter.address) == 10**12
+    roles = ("owner", "masterMinter", "pauser", "blacklister", "rescuer")
+    assert [token.call(role) for role in roles] == [
+        people.owner.address,
+        people.master_minter.address,
+        people.pauser.address,
+        people.blacklister.address,
+        people.rescuer.address,
+    ]
+
+
+def test_what_a_token_cannot_begin_with_is_refused(people: People) -> None:
+    setup, buyer = setup_of(people), people.buyer.address
+    with pytest.raises(ValueError, match="chain 31337 has no token"):
+        token_alloc(TokenGenesis(setup), 31337)
+    assert list(token_alloc(TokenGenesis(setup), 31337, TOKEN)) == [TOKEN.lower()]
+    for balances, message in [
+        ({buyer: 1, to_checksum_address(buyer): 1}, "an account is named twice"),
+        ({buyer: 2**255}, "255 bits"),
+        ({buyer: -1}, "255 bits"),
+        ({TOKEN: 1}, "no tokens of its own"),
+        ({"0x12": 1}, "an address has 20 bytes"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            token_alloc(TokenGenesis(setup, balances=balances), CHAIN_ID)
+
+
+def test_immutables_are_all_given_or_refused() -> None:
+    with pytest.raises(ValueError, match="has the immutables"):
+        load("Checkout").code(token=bytes(32))
+    with pytest.raises(ValueError, match="must have 32 bytes"):
+        load("Payouts").code(token=bytes(20))
+    with pytest.raises(ValueError, match="no constructor"):
+        load("Permit2").creation(1)
