@@ -1,0 +1,248 @@
+"""x402's proxies over Permit2: exactly or at most what the payer signed, to the payee that the payer signed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from eth_utils import keccak
+
+from foreseal.payments.contracts import addresses, load
+from payments.contracts.doubles import double
+from payments.contracts.onchain import OnChain, Receipt, Reverted, deploy, refused
+from payments.contracts.people import CHAIN_ID, TOKEN, People
+from payments.contracts.signing import Domain, Signature, sign_digest, typed_digest
+
+DEADLINE = 2_000_000_000
+# As x402's packages sign them.
+DOMAIN = {"name": "Permit2", "chainId": CHAIN_ID, "verifyingContract": addresses.PERMIT2}
+TYPES = {
+    "PermitWitnessTransferFrom": (
+        "TokenPermissions permitted,address spender,uint256 nonce,uint256 deadline,Witness witness"
+    ),
+    "TokenPermissions": "address token,uint256 amount",
+}
+WITNESSES = {
+    "exact": "address to,uint256 validAfter",
+    "upto": "address to,address facilitator,uint256 validAfter",
+}
+PROXIES = {
+    "exact": ("ExactPermit2Proxy", addresses.EXACT_PERMIT2_PROXY),
+    "upto": ("UptoPermit2Proxy", addresses.UPTO_PERMIT2_PROXY),
+}
+
+
+@dataclass
+class Payment:
+    """What the buyer signs for a scheme, and what a facilitator makes of it."""
+
+    scheme: str
+    token: OnChain
+    domain: Domain
+    people: People
+    amount: int = 50
+    nonce: int = 3
+    valid_after: int = 0
+    payee: str | None = None
+
+    @property
+    def proxy(self) -> OnChain:
+        contract, address = PROXIES[self.scheme]
+        # What Permit2 and the token revert with is passed on.
+        passed = [entry for name in ("Permit2", "PaymentToken") for entry in load(name).abi if entry["type"] == "error"]
+        permits = [entry for entry in load("PaymentToken").abi if entry.get("name") == "Approval"]
+        return OnChain(self.token.chain, address, [*load(contract).abi, *passed, *permits])
+
+    @property
+    def witness(self) -> tuple:
+        payee = self.payee or self.people.merchant.address
+        if self.scheme == "exact":
+            return (payee, self.valid_after)
+        return (payee, self.people.stranger.address, self.valid_after)
+
+    @property
+    def permit(self) -> tuple:
+        return ((TOKEN, self.amount), self.nonce, DEADLINE)
+
+    def sign(self) -> bytes:
+        names = [field.split()[1] for field in WITNESSES[self.scheme].split(",")]
+        message = {
+            "permitted": {"token": TOKEN, "amount": self.amount},
+            "spender": self.proxy.address,
+            "nonce": self.nonce,
+            "deadline": DEADLINE,
+            "witness": dict(zip(names, self.witness, strict=True)),
+        }
+        types = TYPES | {"Witness": WITNESSES[self.scheme]}
+        digest = typed_digest(DOMAIN, types, "PermitWitnessTransferFrom", message)
+        return sign_digest(self.people.buyer.key, digest).packed
+
+    def token_permit(self, value: int, nonce: int = 0) -> tuple:
+        """The buyer's permit of the token for Permit2, as the proxies take it."""
+        terms = {"owner": self.people.buyer.address, "spender": addresses.PERMIT2, "value": value, "nonce": nonce}
+        signature: Signature = self.domain.sign(self.people.buyer.key, "Permit", **terms, deadline=DEADLINE)
+        return (value, DEADLINE, signature.r, signature.s, signature.v)
+
+    def settle(self, amount: int | None = None, permit2612: tuple | None = None, **changes: Any) -> Receipt:
+        """Submit it as the facilitator; `amount` is for the scheme `upto`."""
+        given: list[Any] = [] if permit2612 is None else [permit2612]
+        given.append(changes.get("permit", self.permit))
+        if self.scheme == "upto":
+            given.append(self.amount if amount is None else amount)
+        given += [changes.get("owner", self.people.buyer.address), changes.get("witness", self.witness)]
+        given.append(changes.get("signature") or self.sign())
+        name = "settle" if permit2612 is None else "settleWithPermit"
+        return self.proxy.send(changes.get("sender", self.people.stranger.address), name, *given)
+
+    def paid(self) -> int:
+        return self.token.call("balanceOf", self.people.merchant.address)
+
+
+@pytest.fixture(params=["exact", "upto"])
+def payment(request: pytest.FixtureRequest, token: OnChain, domain: Domain, people: People) -> Payment:
+    token.send(people.buyer.address, "approve", addresses.PERMIT2, 2**256 - 1)
+    return Payment(request.param, token, domain, people)
+
+
+@pytest.fixture
+def upto(token: OnChain, domain: Domain, people: People) -> Payment:
+    token.send(people.buyer.address, "approve", addresses.PERMIT2, 2**256 - 1)
+    return Payment("upto", token, domain, people)
+
+
+def test_what_it_says_of_itself(payment: Payment) -> None:
+    proxy, witness = payment.proxy, f"Witness({WITNESSES[payment.scheme]})"
+    assert proxy.call("PERMIT2") == addresses.PERMIT2.lower()
+    assert proxy.call("WITNESS_TYPEHASH") == "0x" + keccak(text=witness).hex()
+    expected = f"Witness witness)TokenPermissions(address token,uint256 amount){witness}"
+    assert proxy.call("WITNESS_TYPE_STRING") == expected
+
+
+def test_a_payment_is_settled_once(payment: Payment) -> None:
+    receipt = payment.settle()
+    assert [log.event for log in receipt.logs] == ["Settled"]
+    assert payment.paid() == 50
+    with refused("InvalidNonce()"):
+        payment.settle()
+
+
+def test_the_money_goes_where_the_payer_signed(payment: Payment) -> None:
+    signature, stranger = payment.sign(), payment.people.stranger.address
+    elsewhere = (stranger, *payment.witness[1:])
+    with refused("InvalidSigner()"):
+        payment.settle(witness=elsewhere, signature=signature)
+    with refused("InvalidSigner()"):
+        payment.settle(owner=payment.people.other.address, signature=signature)
+    with refused("InvalidSigner()"):
+        payment.settle(permit=((TOKEN, 51), 3, DEADLINE), signature=signature)
+    assert payment.paid() == 0
+
+
+def test_refusals_in_their_order(payment: Payment) -> None:
+    zero, later = "0x" + "00" * 20, payment.token.chain.time + 10**6
+    wrong = {"owner": zero, "witness": (zero, *payment.witness[1:-1], later), "signature": b"\1" * 65}
+    with refused("InvalidAmount()"):
+        payment.settle(permit=((TOKEN, 0), 3, DEADLINE), amount=0, **wrong)
+    with refused("InvalidOwner()"):
+        payment.settle(**wrong)
+    wrong["owner"] = payment.people.buyer.address
+    with refused("InvalidDestination()"):
+        payment.settle(**wrong)
+    wrong["witness"] = (*payment.witness[:-1], later)
+    with refused("PaymentTooEarly()"):
+        payment.settle(**wrong)
+    wrong["witness"] = payment.witness
+    with refused("SignatureExpired(1)"):
+        payment.settle(permit=((TOKEN, 50), 3, 1), **wrong)
+
+
+def test_the_beginning_is_inclusive(payment: Payment) -> None:
+    begin = payment.token.chain.time + 100
+    payment.valid_after = begin
+    for second, refusal in ((begin - 1, "PaymentTooEarly()"), (begin, None)):
+        with payment.token.chain.rollback() as chain:
+            chain.rpc("evm_setNextBlockTimestamp", second)
+            if refusal is None:
+                payment.settle()
+                continue
+            with refused(refusal):
+                payment.settle()
+
+
+def test_a_payer_who_never_approved_permit2_signs_that_too(payment: Payment) -> None:
+    payment.token.send(payment.people.buyer.address, "approve", addresses.PERMIT2, 0)
+    with refused("TRANSFER_FROM_FAILED"):
+        payment.settle()
+    with refused("Permit2612AmountMismatch()"):
+        payment.settle(permit2612=payment.token_permit(51))
+    receipt = payment.settle(permit2612=payment.token_permit(50))
+    assert [log.event for log in receipt.logs] == ["Approval", "SettledWithPermit"]
+    assert payment.paid() == 50
+
+
+def test_a_permit_that_a_stranger_submitted_first_breaks_nothing(payment: Payment) -> None:
+    people = payment.people
+    payment.token.send(people.buyer.address, "approve", addresses.PERMIT2, 0)
+    value, deadline, r, s, v = payment.token_permit(50)
+    arguments = (people.buyer.address, addresses.PERMIT2, value, deadline, v, r, s)
+    payment.token.send(people.stranger.address, "permit", *arguments)
+    receipt = payment.settle(permit2612=(value, deadline, r, s, v))
+    failed, settled = receipt.logs
+    assert (failed.event, settled.event) == ("EIP2612PermitFailedWithReason", "SettledWithPermit")
+    assert failed.values == (TOKEN.lower(), people.buyer.address, "EIP2612: invalid signature")
+    assert payment.paid() == 50
+
+
+def test_upto_takes_any_amount_up_to_the_signed_one(upto: Payment) -> None:
+    with refused("AmountExceedsPermitted()"):
+        upto.settle(51)
+    with refused("InvalidAmount()"):
+        upto.settle(0)
+    upto.settle(1)
+    assert upto.paid() == 1
+    with refused("InvalidNonce()"):
+        upto.settle(49)
+
+
+def test_upto_is_settled_by_the_facilitator_that_was_signed(upto: Payment) -> None:
+    for sender in (upto.people.merchant.address, upto.people.buyer.address):
+        with refused("UnauthorizedFacilitator()"):
+            upto.settle(sender=sender)
+        with refused("UnauthorizedFacilitator()"):
+            upto.settle(sender=sender, permit2612=upto.token_permit(50))
+        with refused("InvalidSigner()"):
+            witness = (upto.people.merchant.address, sender, 0)
+            upto.settle(sender=sender, witness=witness, signature=upto.sign())
+
+
+def test_a_settlement_within_a_settlement_is_refused(payment: Payment) -> None:
+    people, chain = payment.people, payment.token.chain
+    trick = deploy(chain, people.stranger.address, double("TrickToken").creation(), double("TrickToken").abi)
+    trick.send(people.stranger.address, "mint", people.buyer.address, 100)
+    trick.send(people.buyer.address, "approve", addresses.PERMIT2, 100)
+    names = [field.split()[1] for field in WITNESSES[payment.scheme].split(",")]
+    message = {
+        "permitted": {"token": trick.address, "amount": 5},
+        "spender": payment.proxy.address,
+        "nonce": 1,
+        "deadline": DEADLINE,
+        "witness": dict(zip(names, payment.witness, strict=True)),
+    }
+    types = TYPES | {"Witness": WITNESSES[payment.scheme]}
+    digest = typed_digest(DOMAIN, types, "PermitWitnessTransferFrom", message)
+    signature = sign_digest(people.buyer.key, digest).packed
+    amount = () if payment.scheme == "exact" else (5,)
+    given = (((trick.address, 5), 1, DEADLINE), *amount, people.buyer.address, payment.witness, signature)
+    trick.send(people.stranger.address, "play", 5, payment.proxy.address, payment.proxy.data("settle", *given))
+    # Permit2 says no more of it than that the transfer failed.
+    with refused("TRANSFER_FROM_FAILED"):
+        payment.proxy.send(people.stranger.address, "settle", *given)
+    trick.send(people.stranger.address, "play", 0, payment.proxy.address, b"")
+    payment.proxy.send(people.stranger.address, "settle", *given)
+    assert trick.call("balanceOf", people.merchant.address) == 5
+
+
+def test_a_token_that_refuses_is_not_paid_around(payment: Payment) -> None:
+    payment.token.send(payment.people.blacklister.address, "blacklist", payment.people.buyer.address)
+    with pytest.raises(Reverted):
+        payment.settle()
+    assert payment.paid() == 0
