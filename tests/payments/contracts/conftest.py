@@ -6,9 +6,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from foreseal.payments.contracts import TokenGenesis, load, token_alloc, x402_alloc
+from foreseal.payments.contracts import TokenGenesis, addresses, load, token_alloc, x402_alloc
 from foreseal.server.genesis import newest_genesis
 from foreseal.testing import Chain, ChainSettings, TestAccount
+from payments.contracts.channels import Channel, errors
 from payments.contracts.onchain import OnChain
 from payments.contracts.people import CHAIN_ID, DOLLAR, TOKEN, People, setup_of
 from payments.contracts.signing import Domain
@@ -62,3 +63,10 @@ def token(chain: Chain) -> OnChain:
 def domain() -> Domain:
     """The token's signing domain."""
     return Domain("USDC", "2", CHAIN_ID, TOKEN)
+
+
+@pytest.fixture
+def channel(token: OnChain, domain: Domain, people: People) -> Channel:
+    passed = [entry for name in ("Permit2", "DepositCollector") for entry in errors(name)]
+    contract = OnChain(token.chain, addresses.BATCH_SETTLEMENT, [*load("BatchSettlement").abi, *passed])
+    return Channel(contract, token, domain, people)

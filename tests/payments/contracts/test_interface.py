@@ -1,10 +1,13 @@
 """Selectors, topics and type hashes: computed from the signatures, and in the compiled contracts."""
 
+from pathlib import Path
+
+import orjson
 import pytest
 
 from foreseal.codec import keccak
 from foreseal.payments.contracts import load
-from payments.contracts.onchain import OnChain, signature_of
+from payments.contracts.onchain import OnChain, signature_of, types_of
 
 _TRANSFER = "address,address,uint256,uint256,uint256,bytes32"
 SELECTORS = {
@@ -100,3 +103,24 @@ def test_a_typehash_is_the_hash_of_its_type_and_public(token: OnChain, name: str
     type_, expected = TYPEHASHES[name]
     assert keccak(type_.encode()).hex() == expected
     assert token.call(name) == "0x" + expected
+
+
+X402 = orjson.loads((Path(__file__).parent / "x402_interfaces.json").read_bytes())
+
+
+def described(entry: dict) -> str:
+    """An ABI entry as x402_interfaces.json has it."""
+    signature = signature_of(entry)
+    if entry["type"] == "event":
+        return f"event {signature} {''.join('x' if given['indexed'] else '-' for given in entry['inputs'])}"
+    if entry["type"] == "error":
+        return f"error {signature}"
+    return f"function {signature} -> ({','.join(types_of(entry['outputs']))})"
+
+
+@pytest.mark.parametrize("contract", X402)
+def test_what_x402s_packages_call_is_there(contract: str) -> None:
+    """The functions, events and errors in the ABIs of x402 2.25 (PyPI) and @x402/evm 2.27 (npm)."""
+    named = [entry for entry in load(contract).abi if entry["type"] in ("function", "event", "error")]
+    assert set(X402[contract]) <= {described(entry) for entry in named}
+    assert X402[contract]

@@ -20,7 +20,9 @@ import {IPermitToken} from "./IPermitToken.sol";
 /// 1. The payer's signature fits one of the permits' nonces that were used up since the payer's last capture here. A
 ///    nonce is part of what is signed, so a permit serves one capture, and a permit from before the last capture none.
 /// 2. The allowance is exactly the order's maximum, which is what that permit sets it to. A signature alone would not do:
-///    the payer may have used up its nonce for something else, and that is how a payer revokes it.
+///    the payer may have used up its nonce for something else, and that is how a payer revokes it. A revoked permit is told
+///    from a submitted one of exactly the same maximum by nothing; it can stand in for that one, once. That takes no more
+///    than the payer allowed, and no permit names an order anyway.
 /// 3. The allowance is not what the payer's last capture left. Otherwise a revoked permit, for just as much as was left,
 ///    would be taken for one that was submitted.
 ///
