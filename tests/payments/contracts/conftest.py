@@ -6,8 +6,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from foreseal._core import newest_genesis
 from foreseal.payments.contracts import TokenGenesis, addresses, load, token_alloc, x402_alloc
-from foreseal.server.genesis import newest_genesis
 from foreseal.testing import Chain, ChainSettings, TestAccount
 from payments.contracts.channels import Channel, errors
 from payments.contracts.onchain import OnChain
@@ -36,8 +36,8 @@ def payment_session(
     people: People, token_genesis: TokenGenesis, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Chain]:
     """The chain of all tests here; what is done on it stays."""
-    funded = {account.address: 10**21 for account in vars(people).values()}
-    genesis = newest_genesis(CHAIN_ID, funded)
+    genesis = orjson.loads(newest_genesis(CHAIN_ID))
+    genesis["alloc"] |= {account.address: {"balance": hex(10**21)} for account in vars(people).values()}
     genesis["alloc"] |= token_alloc(token_genesis, CHAIN_ID) | x402_alloc()
     path: Path = tmp_path_factory.mktemp("payments") / "genesis.json"
     path.write_bytes(orjson.dumps(genesis))
