@@ -1,10 +1,13 @@
 """What is signed, against the vector of wallets in use and against the EIPs' own types."""
 
+import contextlib
 import json
 
 import pytest
 from eth_account import Account
 from eth_account.messages import encode_typed_data
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foreseal.payments.typed_data import (
     Cancellation,
@@ -69,6 +72,28 @@ def test_what_is_no_signature_is_named() -> None:
     for signature in (b"", b"\0" * 64, b"\0" * 65, b"\xff" * 65):
         with pytest.raises(ValueError, match="signature: "):
             message.signer(DOMAIN, signature)
+
+
+def test_a_signature_that_the_token_would_refuse_is_none() -> None:
+    """Others recover a signer from it, so it would be stored, and could never be captured."""
+    message = VECTOR[0][0]
+    signature = message.sign(DOMAIN, KEY)
+    order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+    upper = (order - int.from_bytes(signature[32:64], "big")).to_bytes(32, "big")
+    other = signature[:32] + upper + bytes([55 - signature[64]])
+    zero_based = signature[:64] + bytes([signature[64] - 27])
+    digest = encode_typed_data(full_message=json.loads(json.dumps(message.typed_data(DOMAIN))))
+    for refused, word in [(other, "EIP-2"), (zero_based, "27 or 28")]:
+        assert Account.recover_message(digest, signature=refused) == PAYER
+        with pytest.raises(ValueError, match=word):
+            message.signer(DOMAIN, refused)
+
+
+@given(st.binary(min_size=65, max_size=65))
+def test_whatever_bytes_are_given_there_is_a_signer_or_a_value_error(signature: bytes) -> None:
+    signature = signature[:32] + bytes([signature[32] % 128]) + signature[33:64] + bytes([27 + signature[64] % 2])
+    with contextlib.suppress(ValueError):
+        assert VECTOR[0][0].signer(DOMAIN, signature).startswith("0x")
 
 
 def test_wrong_fields_are_named() -> None:

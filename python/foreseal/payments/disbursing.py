@@ -10,6 +10,7 @@ Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provi
 ```
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
@@ -37,7 +38,7 @@ class Forbidden(LedgerError):
         return f"{self.account} is forbidden by the token"
 
 
-class Disbursements:
+class Disbursements(ABC):
     """Refunds, or payouts."""
 
     table: Table
@@ -52,17 +53,17 @@ class Disbursements:
         self.sender = sender
         self.merchant = merchant
 
+    @abstractmethod
     def recipients(self, tx: Connection, row: Row[Any]) -> list[tuple[str, int]]:
         """Who gets how many units."""
-        raise NotImplementedError
 
+    @abstractmethod
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """Contract and call data."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
         """Whether the logs of a receipt show that all of it was paid."""
-        raise NotImplementedError
 
     def get(self, id: str) -> Row[Any]:
         """One as it is. Raises `Unknown`."""

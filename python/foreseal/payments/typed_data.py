@@ -12,17 +12,21 @@ the token's smallest units. Hashing and recovery are eth-account's.
 """
 
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from eth_account import Account
 from eth_account.messages import SignableMessage, _hash_eip191_message, encode_typed_data
+from eth_keys.exceptions import BadSignature
 from eth_utils.address import is_hex_address, to_checksum_address
 from eth_utils.crypto import keccak
 
 from foreseal.payments.amounts import checked
 
+# Half the order of secp256k1: of a signature's two forms the token takes the one with the lower s (EIP-2).
+_HIGHEST_S = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _DOMAIN = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
 
 
@@ -62,15 +66,15 @@ class Domain:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(ABC):
     """One of the messages below, with what all of them can do."""
 
     TYPE: ClassVar[str]
     FIELDS: ClassVar[tuple[tuple[str, str], ...]]
 
+    @abstractmethod
     def values(self) -> dict[str, Any]:
         """The fields of the message by their names in the contract."""
-        raise NotImplementedError
 
     @classmethod
     def type_hash(cls) -> bytes:
@@ -95,15 +99,19 @@ class Message:
         return bytes(Account.sign_message(self._signable(domain), key).signature)
 
     def signer(self, domain: Domain, signature: bytes) -> str:
-        """Address of the key that signed. Raises ValueError for what is no signature.
+        """Address of the key that signed. Raises ValueError for what the token would not take as a signature.
 
         A wallet with code has none: ask it by ERC-1271.
         """
         if len(signature) != 65:
             raise ValueError(f"signature: has {len(signature)} bytes, not 65")
+        if signature[64] not in (27, 28):
+            raise ValueError(f"signature: its v, the last byte, is {signature[64]}, not 27 or 28")
+        if int.from_bytes(signature[32:64], "big") > _HIGHEST_S:
+            raise ValueError("signature: its s is in the upper half of the curve's order, which EIP-2 rules out")
         try:
             found: str = Account.recover_message(self._signable(domain), signature=signature)
-        except Exception as error:  # eth-keys and coincurve have errors of their own for the many ways to be wrong
+        except BadSignature as error:
             raise ValueError(f"signature: {error}") from None
         return found
 
