@@ -32,6 +32,24 @@ def test_options_reach_the_chain() -> None:
         assert int(node.rpc("eth_getBalance", accounts[0], "latest"), 16) == 7 * 10**18
 
 
+def test_payments_need_accounts_and_a_genesis_of_their_own(tmp_path: Path) -> None:
+    few = foreseal("dev", "--payments", "--accounts", "3", "--port", "0")
+    assert (few.returncode, few.stdout) == (2, "")
+    assert few.stderr.startswith("foreseal: --payments: payments need 4 accounts, not 3")
+    (tmp_path / "genesis.json").write_text("{}")
+    other = foreseal("dev", "--payments", "--genesis", tmp_path / "genesis.json")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "cannot go with --genesis" in other.stderr
+
+
+def test_a_kept_chain_with_payments_goes_on(tmp_path: Path) -> None:
+    chain = ["--datadir", str(tmp_path), "--payments", "--block-time", "1s"]
+    with live_node(*chain) as node:
+        block = wait_for(lambda: node.rpc("eth_getBlockByNumber", "0x1", False), 20, "block 1")
+    with live_node(*chain) as node:
+        assert node.rpc("eth_getBlockByNumber", "0x1", False) == block
+
+
 def test_a_kept_chain_goes_on_and_has_one_owner(tmp_path: Path) -> None:
     with live_node("--datadir", str(tmp_path), "--block-time", "1s") as node:
         block = wait_for(lambda: node.rpc("eth_getBlockByNumber", "0x2", False), 20, "block 2")

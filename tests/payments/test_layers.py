@@ -19,7 +19,7 @@ LAYERS = [
     {"captures", "cancellations", "refunds", "payouts"},
 ]
 # Another part of the product, of which nothing here makes use.
-APART = {"contracts"}
+APART = {"contracts", "testing"}
 
 
 def test_imports_point_down_only() -> None:

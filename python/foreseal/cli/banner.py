@@ -1,11 +1,16 @@
 """What `foreseal dev` shows once it answers."""
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 
 from foreseal._core import derive_accounts
 from foreseal.server import Settings
 from foreseal.server.address import is_loopback
 from foreseal.server.durations import format_duration
+
+if TYPE_CHECKING:
+    from foreseal.payments.contracts.development import Development
 
 _CURL = """curl -s {url} -H 'Content-Type: application/json' \\
   -d '{{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["pending",false]}}'"""
@@ -25,6 +30,13 @@ class Banner:
         self._kept = kept
         dev = settings.dev
         self._accounts = derive_accounts(dev.mnemonic, dev.accounts) if dev else []
+        self.people: Development | None = None
+        """Who is who, where the chain has payments."""
+
+    @property
+    def addresses(self) -> list[str]:
+        """The accounts."""
+        return [address for address, _ in self._accounts]
 
     def show(self, url: str) -> None:
         """Print it to standard output."""
@@ -40,12 +52,37 @@ class Banner:
         if dev and self._accounts:
             console.print(f"\n  Accounts, {dev.balance:,} ether each, from: [italic]{dev.mnemonic}[/]")
             for index, (address, key) in enumerate(self._accounts):
-                console.print(f"  {index:>4}  {address}  [dim]{key}[/]")
+                console.print(f"  {index:>4}  {address}  [dim]{key}[/]{self._role(address)}")
             console.print(
                 "  [bold yellow]Everybody knows these keys: whatever is sent to them on a real chain is lost.[/]"
             )
+        if self.people is not None:
+            self._show_payments(console)
         if not is_loopback(settings.listen.host):
             console.print(_REACHABLE.format(host=settings.listen.host))
         console.print("\n  Look at the block that is being built:\n")
         console.print(_CURL.format(url=url), markup=False)
         console.print("\n  Ctrl-C stops.\n")
+
+    def _role(self, address: str) -> str:
+        people = self.people
+        if people is None:
+            return ""
+        named = {people.issuer: "issuer", people.merchant: "merchant", people.facilitator: "facilitator"}
+        return f"  {named.get(address, 'buyer')}"
+
+    def _show_payments(self, console: Console) -> None:
+        """Where the payment contracts are, and what buyers have."""
+        from foreseal.payments.contracts import development
+
+        console.print(f"\n  Payments: {development.FUNDS // 10**6:,} {development.NAME} for each buyer\n")
+        for name, address in (
+            ("Token", development.TOKEN),
+            ("Checkout", development.CHECKOUT),
+            ("Payouts", development.PAYOUTS),
+        ):
+            console.print(f"  {name:<8}  {address}")
+        console.print(
+            "\n  The contracts of x402 are at their usual addresses (docs/contracts.md).\n"
+            "  Whoever sends signs: with payments the node has no keys."
+        )

@@ -1,5 +1,8 @@
 """`foreseal genesis`: a genesis to begin a chain with."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import click
 import orjson
 
@@ -26,6 +29,14 @@ def parse_chain_id(text: str) -> int:
     return int(_CHAIN_ID.check(_CHAIN_ID.kind.parse(text)))
 
 
+def genesis_of(chain_id: int, funded: Iterable[tuple[str, int]]) -> dict[str, Any]:
+    """A genesis in geth's format with the newest rules, and accounts that have so many wei."""
+    genesis: dict[str, Any] = orjson.loads(newest_genesis(chain_id))
+    for address, wei in funded:
+        genesis["alloc"].setdefault(address.lower(), {})["balance"] = hex(wei)
+    return genesis
+
+
 @click.command("genesis")
 @click.option("--chain-id", type=Value("N", parse_chain_id), required=True, help="Chain id that no other chain has.")
 @click.option(
@@ -43,7 +54,4 @@ def genesis_command(chain_id: int, funded: tuple[tuple[str, int], ...]) -> None:
     """
     if len({address.lower() for address, _ in funded}) < len(funded):
         raise click.UsageError("--fund: an address is named twice")
-    genesis = orjson.loads(newest_genesis(chain_id))
-    for address, wei in funded:
-        genesis["alloc"].setdefault(address.lower(), {})["balance"] = hex(wei)
-    click.echo(orjson.dumps(genesis, option=orjson.OPT_INDENT_2))
+    click.echo(orjson.dumps(genesis_of(chain_id, funded), option=orjson.OPT_INDENT_2))

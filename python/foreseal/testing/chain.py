@@ -3,7 +3,7 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -33,13 +33,20 @@ class ChainSettings:
     mnemonic: str = "test test test test test test test test test test test junk"
     genesis: Path | None = None
     """Genesis file in geth's format, in place of the development genesis; then the accounts have what it gives them."""
+    alloc: Mapping[str, Any] | None = None
+    """What the development genesis has beside the accounts: entries of the `alloc` of such a file, by address in lower
+    case. The chain has no keys of its accounts then, and sends for whoever it is asked to."""
     time: int = 1_735_689_600
     """Where the clock begins, seconds since 1970; 2025-01-01 00:00 UTC."""
     automine: bool = True
     """Whether every transaction that is sent gets a sealed block at once."""
 
+    def derived(self) -> tuple[TestAccount, ...]:
+        """The accounts, from the mnemonic."""
+        return tuple(TestAccount(address, key) for address, key in _core.derive_accounts(self.mnemonic, self.accounts))
+
     def for_core(self, datadir: Path) -> bytes:
-        """As `_core.SteppedNode` takes them, JSON."""
+        """As `_core.SteppedNode` takes them, JSON. Writes the genesis into the folder, if `alloc` makes it another."""
         chain: dict[str, Any] = {
             "kind": "dev",
             "chain_id": self.chain_id,
@@ -49,6 +56,8 @@ class ChainSettings:
         }
         if self.genesis is not None:
             chain = {"kind": "file", "path": str(self.genesis)}
+        elif self.alloc is not None:
+            chain = {"kind": "file", "path": str(self._written(datadir))}
         given = {
             "datadir": str(datadir),
             "chain": chain,
@@ -57,6 +66,15 @@ class ChainSettings:
             "development": True,
         }
         return orjson.dumps(given)
+
+    def _written(self, folder: Path) -> Path:
+        """The genesis with what `alloc` has."""
+        genesis = orjson.loads(_core.newest_genesis(self.chain_id))
+        funded = {"balance": hex(self.balance * 10**18)}
+        genesis["alloc"] |= {account.address.lower(): funded for account in self.derived()} | dict(self.alloc or {})
+        path = folder / "genesis.json"
+        path.write_bytes(orjson.dumps(genesis))
+        return path
 
 
 class Chain:
@@ -72,14 +90,15 @@ class Chain:
         self.settings = settings or ChainSettings()
         self.automine = self.settings.automine
         """Whether a transaction that is sent is sealed at once; may be set at any time."""
-        derived = _core.derive_accounts(self.settings.mnemonic, self.settings.accounts)
-        self.accounts = tuple(TestAccount(address, key) for address, key in derived)
+        self.accounts = self.settings.derived()
         """The funded accounts."""
         where = _MEMORY if os.access(_MEMORY, os.W_OK | os.X_OK) else None
         with contextlib.ExitStack() as opening:
             folder = opening.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-", dir=where))
             self._node = _core.SteppedNode(self.settings.for_core(Path(folder)), self.settings.time)
             self._open = opening.pop_all()
+        if self.settings.alloc is not None and self.settings.genesis is None:
+            self.rpc("anvil_autoImpersonateAccount", True)
 
     def close(self) -> None:
         """End the chain and remove what it kept. A second call does nothing."""

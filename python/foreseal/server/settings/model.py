@@ -34,6 +34,9 @@ class DevChain:
     accounts: int = 20
     balance: int = 10_000
     """Ether of each account."""
+    payments: bool = False
+    """Whether it begins with the payment contracts. `foreseal dev` makes a genesis file for that: nothing else reads
+    it."""
 
 
 @dataclass(frozen=True, slots=True)

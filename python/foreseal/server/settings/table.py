@@ -145,6 +145,15 @@ _DEV = (
     _dev("mnemonic", Text(metavar="WORDS"), "Words that the accounts are derived from.", secret=True),
     _dev("accounts", Whole(0, 10_000), "Funded accounts."),
     _dev("balance", Whole(0, _MOST_ETHER, "ether"), "Ether of each account."),
+    Setting(
+        key="dev.payments",
+        name="payments",
+        kind=Flag(),
+        help="Begin with the payment contracts and accounts that have tokens.",
+        more="See [contracts.md](contracts.md).",
+        place="dev.payments",
+        commands=frozenset[Command](("dev",)),
+    ),
 )
 
 _STORE = (

@@ -1,0 +1,71 @@
+"""The payment contracts of a development chain: in this process, and of `foreseal dev --payments`."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from eth_account import Account
+from eth_utils import to_checksum_address
+
+from foreseal.payments.contracts import addresses, load
+from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, PAYOUTS, TOKEN, VERSION, Development
+from foreseal.payments.contracts.token import domain_separator
+from foreseal.payments.testing import people_of, with_payments
+from foreseal.testing import Chain, ChainSettings
+from live import DEV_ACCOUNTS, live_node, wait_for
+from payments.contracts.onchain import OnChain
+
+ADDRESSES = [account.address for account in DEV_ACCOUNTS]
+FIXED = [getattr(addresses, name) for name in dir(addresses) if name.isupper() and name != "TOKENS"]
+
+
+@pytest.fixture(scope="module", params=[31337, 84532])
+def development(request: pytest.FixtureRequest) -> Iterator[Chain]:
+    with Chain(with_payments(ChainSettings(chain_id=request.param))) as chain:
+        yield chain
+
+
+def test_who_is_who_and_where_what_is(development: Chain) -> None:
+    people = people_of(development.settings)
+    assert [people.issuer, people.merchant, people.facilitator, *people.buyers] == ADDRESSES[:10]
+    token = OnChain(development, TOKEN, load("PaymentToken").abi)
+    assert [token.call("balanceOf", each) for each in ADDRESSES[:10]] == [0] * 3 + [FUNDS] * 7
+    assert (token.call("name"), token.call("version"), token.call("owner")) == (NAME, VERSION, ADDRESSES[0].lower())
+    chain_id = development.settings.chain_id
+    assert token.call("DOMAIN_SEPARATOR") == "0x" + domain_separator(NAME, VERSION, chain_id, TOKEN).hex()
+    checkout = OnChain(development, CHECKOUT, load("Checkout").abi)
+    assert (checkout.call("token"), checkout.call("merchant")) == (TOKEN.lower(), ADDRESSES[1].lower())
+    assert OnChain(development, PAYOUTS, load("Payouts").abi).call("token") == TOKEN.lower()
+    assert len(FIXED) == 7
+    assert all(len(development.rpc("eth_getCode", each, "latest")) > 1000 for each in FIXED)
+    assert [to_checksum_address(each) for each in (TOKEN, CHECKOUT, PAYOUTS)] == [TOKEN, CHECKOUT, PAYOUTS]
+
+
+def test_everybody_can_send_and_the_issuer_mint(development: Chain) -> None:
+    token = OnChain(development, TOKEN, load("PaymentToken").abi)
+    issuer, merchant, _, buyer = ADDRESSES[:4]
+    with development.rollback():
+        token.send(buyer, "transfer", merchant, 5)
+        token.send(issuer, "mint", merchant, 7)
+        token.send(issuer, "blacklist", buyer)
+        assert (token.call("balanceOf", merchant), token.call("isBlacklisted", buyer)) == (12, True)
+
+
+def test_too_few_accounts_are_refused() -> None:
+    assert Development.of(ADDRESSES[:4]).buyers == (ADDRESSES[3],)
+    with pytest.raises(ValueError, match="need 4 accounts, not 3"):
+        with_payments(ChainSettings(accounts=3))
+
+
+def test_the_command_begins_with_them_and_says_who_is_who() -> None:
+    with live_node("--payments", "--chain-id", "84532", "--accounts", "5", "--gas-limit", "50000000") as node:
+        printed = wait_for(lambda: node.printed if "Ctrl-C" in node.printed else None, 10, "end of the banner")
+        rows = re.findall(r"^ +\d +(0x\w{40}) +(0x\w{64}) +(\w+) *$", printed, re.MULTILINE)
+        assert [role for _, _, role in rows] == ["issuer", "merchant", "facilitator", "buyer", "buyer"]
+        assert [Account.from_key(key).address for _, key, _ in rows] == ADDRESSES[:5] == [row[0] for row in rows]
+        for name, address in (("Token", TOKEN), ("Checkout", CHECKOUT), ("Payouts", PAYOUTS)):
+            assert re.search(rf"^  {name} +{address}$", printed, re.MULTILINE)
+            assert len(node.rpc("eth_getCode", address, "latest")) > 1000
+        assert all(len(node.rpc("eth_getCode", each, "latest")) > 1000 for each in FIXED)
+        assert int(node.rpc("eth_getBalance", ADDRESSES[4], "latest"), 16) == 10_000 * 10**18
+        assert int(node.rpc("eth_getBlockByNumber", "earliest", False)["gasLimit"], 16) == 50_000_000
