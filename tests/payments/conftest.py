@@ -52,7 +52,7 @@ def _emptied(url: str) -> str:
     with engine.begin() as tx:
         if inspect(tx).has_table("schema"):
             names = ", ".join(table.name for table in metadata.sorted_tables)
-            tx.exec_driver_sql(f"DROP TABLE {names} CASCADE")
+            tx.exec_driver_sql(f"DROP TABLE IF EXISTS {names} CASCADE")
     engine.dispose()
     return url
 

@@ -22,7 +22,7 @@ from foreseal.payments.ledger import (
     locked,
 )
 from foreseal.payments.ledger.columns import Units, Word
-from foreseal.payments.ledger.tables import authorizations, orders, schema, timeline
+from foreseal.payments.ledger.tables import authorizations, metadata, orders, schema, timeline
 from payments.shop import ADDRESS, BUYER, Killed, Shop
 
 _amounts = Table("amounts_of_a_test", MetaData(), Column("id", Integer, primary_key=True), Column("amount", Units))
@@ -67,6 +67,17 @@ def test_tables_of_another_version_are_refused(shop: Shop) -> None:
         tx.execute(update(schema).values(version=99))
     with pytest.raises(WrongSchema, match=r"\[99\].* 1"):
         Database(shop.url)
+
+
+def test_tables_of_a_part_that_is_used_later_are_made(shop: Shop) -> None:
+    extra = Table("extra_of_a_test", metadata, Column("id", Integer, primary_key=True))
+    try:
+        Database(shop.url).close()
+        with shop.database.transaction() as tx:
+            tx.execute(insert(extra).values(id=1))
+            extra.drop(tx)
+    finally:
+        metadata.remove(extra)
 
 
 def test_a_transition_that_somebody_else_made_first_is_overtaken(shop: Shop) -> None:

@@ -17,6 +17,7 @@ LAYERS = [
     {"settlement", "orders"},
     {"progress", "watching", "disbursing"},
     {"captures", "cancellations", "refunds", "payouts"},
+    {"configuration"},
 ]
 # Another part of the product, of which nothing here makes use.
 APART = {"contracts", "testing"}

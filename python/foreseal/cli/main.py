@@ -1,15 +1,14 @@
 """The command group, and how every command ends: wrong use and failures are one line on stderr."""
 
-import importlib
 from collections.abc import Sequence
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from foreseal.cli.commands import Commands
 from foreseal.cli.exits import FAILED, INTERRUPTED, WRONG_USE
 from foreseal.errors import NodeError
 
-# Each command is imported when it is asked for, so that it loads what it uses and nothing else.
 _COMMANDS = {
     "dev": "dev:dev_command",
     "run": "run:run_command",
@@ -21,6 +20,7 @@ _COMMANDS = {
     "restore": "backup:restore_command",
     "keys": "keys:keys_group",
     "db": "db:db_group",
+    "pay": "pay:pay_group",
     "journal": "journal:journal_group",
     "verify-receipt": "receipt:receipt_command",
     "statetest": "conformance:statetest_command",
@@ -28,21 +28,9 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
-    """The commands by name."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module, _, name = _COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"foreseal.cli.{module}"), name)
-        return command
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, places=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="foreseal", prog_name="foreseal", message="%(prog)s %(version)s")
 def foreseal() -> None:
     """An Ethereum-compatible layer-2 node whose pending block is real.

@@ -26,13 +26,15 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
-        """Make the tables where there are none. Raises `WrongSchema` for those of another version."""
+        """Make the tables that are not there. Raises `WrongSchema` for those of another version."""
         self.engine = _engine(url)
         with self.transaction() as tx:
             if tx.dialect.name == "postgresql":  # two processes may start at once; SQLite has one writer anyway
                 tx.execute(select(func.pg_advisory_xact_lock(_CREATION)))
-            if not inspect(tx).has_table(schema.name):
-                metadata.create_all(tx)
+            new = not inspect(tx).has_table(schema.name)
+            # Parts of the product have tables of their own beside the ledger's, and may be used later than it.
+            metadata.create_all(tx)
+            if new:
                 tx.execute(insert(schema).values(version=SCHEMA))
             found = tx.execute(select(schema.c.version)).scalars().all()
         if found != [SCHEMA]:

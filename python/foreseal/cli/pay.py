@@ -1,0 +1,31 @@
+"""`foreseal pay`: what a merchant or a seller of an API runs beside a node."""
+
+import click
+
+from foreseal.cli.commands import Commands
+
+_COMMANDS = {
+    "check": "pay_check:check_command",
+    "template": "pay_check:template_command",
+}
+
+
+class _PayCommands(Commands):
+    """What they need is an optional part of the installation."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        try:
+            return super().get_command(ctx, cmd_name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] == "foreseal":
+                raise
+            needed = f"foreseal pay {cmd_name} needs the package {error.name}"
+            raise click.ClickException(f"{needed}: pip install 'foreseal[payments]' or 'foreseal[x402]'") from None
+
+
+@click.group("pay", cls=_PayCommands, places=_COMMANDS)
+def pay_group() -> None:
+    """Take payments: authorizations that buyers sign are stored, captured, refunded and watched.
+
+    All is told by a file, pay.toml: begin with `foreseal pay template`.
+    """

@@ -1,0 +1,30 @@
+"""`pay.toml`: what the commands `foreseal pay` are told."""
+
+from foreseal.payments.configuration.file import Configuration, ConfigurationError, read
+from foreseal.payments.configuration.secret import Secret, SecretError
+from foreseal.payments.configuration.sections import (
+    DatabaseSection,
+    NodeSection,
+    PayeeSection,
+    PolicySection,
+    ServeSection,
+    TokenSection,
+    WebhookSection,
+)
+from foreseal.payments.configuration.template import template
+
+__all__ = [
+    "Configuration",
+    "ConfigurationError",
+    "DatabaseSection",
+    "NodeSection",
+    "PayeeSection",
+    "PolicySection",
+    "Secret",
+    "SecretError",
+    "ServeSection",
+    "TokenSection",
+    "WebhookSection",
+    "read",
+    "template",
+]

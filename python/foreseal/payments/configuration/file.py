@@ -1,0 +1,141 @@
+"""`pay.toml`, read whole: everything that is wrong with it is said at once, with file and key."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from foreseal.payments.configuration.keys import described
+from foreseal.payments.configuration.secret import SecretError
+from foreseal.payments.configuration.sections import (
+    DatabaseSection,
+    NodeSection,
+    PayeeSection,
+    PolicySection,
+    ServeSection,
+    TokenSection,
+    WebhookSection,
+)
+
+S = TypeVar("S")
+
+SECTIONS: dict[str, type[Any]] = {
+    "node": NodeSection,
+    "token": TokenSection,
+    "payee": PayeeSection,
+    "database": DatabaseSection,
+    "serve": ServeSection,
+    "policy": PolicySection,
+}
+LISTS: dict[str, type[Any]] = {"webhooks": WebhookSection}
+
+
+class ConfigurationError(ValueError):
+    """The file cannot be used. `problems` are sentences, each with file and key."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """All of a file. A section that not every command needs is None where it is absent: see `need`."""
+
+    path: Path
+    node: NodeSection
+    database: DatabaseSection
+    policy: PolicySection = field(default_factory=PolicySection)
+    serve: ServeSection = field(default_factory=ServeSection)
+    token: TokenSection | None = None
+    payee: PayeeSection | None = None
+    webhooks: tuple[WebhookSection, ...] = ()
+
+    def need(self, section: S | None, name: str) -> S:
+        """A section that a command cannot do without. Raises `ConfigurationError` that names it."""
+        if section is None:
+            raise ConfigurationError([f"{self.path}: the section [{name}] is missing"])
+        return section
+
+
+def read(path: Path) -> Configuration:
+    """The configuration in a file. Raises `ConfigurationError`; secrets are not looked for."""
+    try:
+        text = path.read_bytes().decode()
+        tables = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigurationError([f"cannot read {path}: {error.strerror or error}"]) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError([f"{path} is no TOML: it is not UTF-8"]) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError([f"{path} is no TOML: {error}"]) from None
+    reading = _Reading(path)
+    found = reading.all(tables)
+    if reading.problems:
+        raise ConfigurationError(reading.problems)
+    return Configuration(path, **found)
+
+
+class _Reading:
+    def __init__(self, path: Path) -> None:
+        self.problems: list[str] = []
+        self._path = path
+
+    def all(self, tables: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, table in tables.items():
+            if name in SECTIONS:
+                found[name] = self._section(SECTIONS[name], name, table)
+            elif name in LISTS:
+                found[name] = self._list(LISTS[name], name, table)
+            else:
+                self._wrong(name, f"is no section{_nearest(name, [*SECTIONS, *LISTS])}")
+        for each in fields(Configuration):
+            required = each.default is MISSING and each.default_factory is MISSING
+            if required and each.name in SECTIONS and each.name not in found:
+                self.problems.append(f"{self._path}: the section [{each.name}] is missing")
+        return found
+
+    def _list(self, kind: type[Any], name: str, tables: Any) -> tuple[Any, ...]:
+        if not isinstance(tables, list):
+            self._wrong(name, f"may be there several times: write [[{name}]] above each")
+            return ()
+        return tuple(self._section(kind, f"{name}[{number}]", table) for number, table in enumerate(tables))
+
+    def _section(self, kind: type[Any], name: str, table: Any) -> Any:
+        if not isinstance(table, dict):
+            self._wrong(name, f"is a section: write [{name}] above its keys")
+            return None
+        before = len(self.problems)
+        known = {each.name: each for each in fields(kind)}
+        values: dict[str, Any] = {}
+        for key, value in table.items():
+            if key not in known:
+                self._wrong(f"{name}.{key}", f"is no key{_nearest(key, known)}")
+                continue
+            try:
+                values[key] = described(known[key].metadata).kind.read(value)
+            except (TypeError, ValueError) as error:
+                self._wrong(f"{name}.{key}", str(error))
+        for key, each in known.items():
+            if each.default is MISSING and key not in table:
+                self._wrong(f"{name}.{key}", f"is missing: {described(each.metadata).meaning}")
+        if len(self.problems) > before:
+            return None
+        section = kind(**values)
+        if hasattr(section, "secret"):
+            try:
+                section.secret()
+            except SecretError as error:
+                self._wrong(name, str(error))
+        return section
+
+    def _wrong(self, key: str, what: str) -> None:
+        self.problems.append(f"{self._path}: {key}: {what}")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f": did you mean {near[0]}?" if near else f", there are {', '.join(known)}"

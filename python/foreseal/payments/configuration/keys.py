@@ -1,0 +1,132 @@
+"""The keys of a section: what a value must be, what it means, and what stands in its place."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from foreseal.payments.typed_data import address
+
+META = "key"
+"""Under which a dataclass field keeps its `Key`."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DATABASES = ("sqlite", "postgresql")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Values of one kind."""
+
+    read: Callable[[Any], Any]
+    """From what TOML has. Raises ValueError and TypeError, which say what is wrong."""
+    example: Any
+    """For the template, as TOML has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a section."""
+
+    kind: Kind
+    meaning: str
+
+
+def key(kind: Kind, meaning: str, default: Any = MISSING) -> Any:
+    """A field of a section's dataclass. Without a default it must be given."""
+    return field(default=default, metadata={META: Key(kind, meaning)})
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text: write it in quotes")
+    if not value.strip():
+        raise ValueError("it is empty")
+    return value
+
+
+def _matching(value: Any, form: re.Pattern[str], what: str) -> str:
+    text = _text(value)
+    if form.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is no {what}")
+    return text
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither true nor false")
+    return value
+
+
+def url_of(*schemes: str, example: str) -> Kind:
+    """A URL with one of these schemes."""
+    form = re.compile(rf"({'|'.join(schemes)})://[^\s/]+\S*")
+    return Kind(lambda value: _matching(value, form, f"URL of {' or '.join(schemes)}"), example)
+
+
+def whole(least: int, most: int, example: int) -> Kind:
+    """A whole number."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{value!r} is no whole number")
+        if not least <= value <= most:
+            raise ValueError(f"{value} is not between {least} and {most}")
+        return value
+
+    return Kind(read, example)
+
+
+def one_of(words: type[StrEnum], example: StrEnum, *allowed: StrEnum) -> Kind:
+    """A word of an enumeration, or of a part of it."""
+    names = {word.value: word for word in (allowed or tuple(words))}
+
+    def read(value: Any) -> StrEnum:
+        if _text(value) not in names:
+            raise ValueError(f"{value!r} is none of {', '.join(names)}")
+        return names[value]
+
+    return Kind(read, example.value)
+
+
+def _database(value: Any) -> str:
+    try:
+        backend = sqlalchemy.make_url(_text(value)).get_backend_name()
+    except (ArgumentError, NoSuchModuleError):
+        # The URL may hold a password: it is not repeated.
+        raise ValueError("it is no database URL, such as sqlite:///pay.db") from None
+    if backend not in _DATABASES:
+        raise ValueError(f"{backend} is neither {' nor '.join(_DATABASES)}")
+    return str(value)
+
+
+def _listen(value: Any) -> tuple[str, int]:
+    host, colon, port = _text(value).strip().rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        colon = ""
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise ValueError(f"{value!r} is no address: write HOST:PORT, such as 127.0.0.1:8600")
+    return host, int(port)
+
+
+TEXT = Kind(_text, "text")
+FLAG = Kind(_flag, False)
+ADDRESS = Kind(lambda value: address(_text(value), "address"), "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
+PATH = Kind(lambda value: Path(_text(value)), "payee.key")
+VARIABLE = Kind(lambda value: _matching(value, _VARIABLE, "name of an environment variable"), "SHOP_KEY")
+DATABASE = Kind(_database, "sqlite:///pay.db")
+LISTEN = Kind(_listen, "127.0.0.1:8600")
+
+
+def described(of: Mapping[str, Any]) -> Key:
+    """The key of a dataclass field, by its metadata."""
+    found = of[META]
+    assert isinstance(found, Key)
+    return found

@@ -1,0 +1,63 @@
+"""Secrets: in a file of their own, or in an environment variable, never in the configuration itself."""
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+
+from foreseal.payments.typed_data import word
+
+# Bits by which others than the owner could read or change a file.
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class SecretError(ValueError):
+    """A secret is missing, or others may read it. The message names its place, and never the secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a secret is: exactly one of the two."""
+
+    file: Path | None
+    """Readable by its owner alone (mode 600)."""
+    variable: str | None
+    """Name of an environment variable."""
+
+    def __post_init__(self) -> None:
+        if (self.file is None) == (self.variable is None):
+            raise SecretError("name either a file or an environment variable")
+
+    def text(self, environment: Mapping[str, str]) -> str:
+        """The secret without white space around it. Raises `SecretError`."""
+        if self.variable is not None:
+            found = environment.get(self.variable, "").strip()
+            if not found:
+                raise SecretError(f"the environment variable {self.variable} is not set")
+            return found
+        assert self.file is not None
+        try:
+            mode = self.file.stat().st_mode
+            if mode & _OTHERS:
+                raise SecretError(f"{self.file} has mode {stat.S_IMODE(mode):o}, others may use it: chmod 600")
+            found = self.file.read_text(encoding="ascii").strip()
+        except OSError as error:
+            raise SecretError(f"cannot read {self.file}: {error.strerror or error}") from None
+        except UnicodeDecodeError:
+            raise SecretError(f"{self.file} is no text of ASCII characters") from None
+        if not found:
+            raise SecretError(f"{self.file} is empty")
+        return found
+
+    def account(self, environment: Mapping[str, str]) -> LocalAccount:
+        """The account of a private key, 32 bytes in hexadecimal. Raises `SecretError`."""
+        text = self.text(environment)
+        try:
+            account: LocalAccount = Account.from_key(word(text, "key"))
+        except Exception:  # eth-keys has errors of its own for keys that cannot be, and their texts repeat the key
+            place = self.file or self.variable
+            raise SecretError(f"{place} holds no private key: 32 bytes in hexadecimal") from None
+        return account

@@ -1,0 +1,122 @@
+"""The sections of `pay.toml`. A further one is a dataclass here and a field of `Configuration`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from foreseal.payments.chain import Policy, Tier
+from foreseal.payments.configuration.keys import (
+    ADDRESS,
+    DATABASE,
+    LISTEN,
+    PATH,
+    TEXT,
+    VARIABLE,
+    key,
+    one_of,
+    url_of,
+    whole,
+)
+from foreseal.payments.configuration.secret import Secret
+from foreseal.payments.ledger import Step
+from foreseal.payments.sending import GWEI, Fees
+from foreseal.payments.typed_data import Domain
+
+_LATEST = 2**63 - 1
+_YEAR = 366 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSection:
+    """The Ethereum node that is asked."""
+
+    url: str = key(url_of("http", "https", "ws", "wss", example="http://127.0.0.1:8545"), "JSON-RPC endpoint.")
+    chain_id: int = key(whole(1, _LATEST, 31337), "Chain that the node must be of (EIP-155).")
+    websocket: str | None = key(
+        url_of("ws", "wss", example="ws://127.0.0.1:8545"), "Wakes the service where it is a Foreseal node.", None
+    )
+    poll_ms: int = key(
+        whole(50, 3_600_000, 2_000), "Milliseconds between looks at the chain where nothing wakes.", 2_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSection:
+    """The token that is taken."""
+
+    address: str = key(ADDRESS, "Its contract.")
+    name: str = key(TEXT, "Of its signing domain (EIP-712).", "USD Coin")
+    version: str = key(TEXT, "Of its signing domain (EIP-712).", "2")
+    symbol: str = key(TEXT, "For people.", "USDC")
+    decimals: int = key(whole(0, 36, 6), "Places of a whole token; amounts are integers of its smallest unit.", 6)
+    start_block: int = key(whole(0, _LATEST, 0), "Block from which on transfers to the payee are watched.", 0)
+
+    def domain(self, chain_id: int) -> Domain:
+        """Where signatures hold."""
+        return Domain(self.name, self.version, chain_id, self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class PayeeSection:
+    """The merchant's key: captures, refunds and payouts are sent by it. One of the two."""
+
+    key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
+    key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
+
+    def secret(self) -> Secret:
+        """Where the key is. Raises `SecretError` unless exactly one place is named."""
+        return Secret(self.key_file, self.key_env)
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSection:
+    """The ledger."""
+
+    url: str = key(DATABASE, "SQLite, or PostgreSQL: postgresql+psycopg://host/pay.")
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSection:
+    """The merchant's service."""
+
+    listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8600))
+    payouts: str | None = key(ADDRESS, "The payouts contract; without it there are no payouts.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySection:
+    """How careful the merchant is."""
+
+    confirmed: Tier = key(one_of(Tier, Tier.BLOCKS), "What makes a payment confirmed.", Tier.BLOCKS)
+    blocks: int = key(whole(1, 100_000, 12), 'How many blocks that are, if confirmed = "blocks".', 12)
+    refundable: Step = key(
+        one_of(Step, Step.FINAL, Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL),
+        "How safe a capture must be to be refunded.",
+        Step.FINAL,
+    )
+    margin_seconds: int = key(whole(1, _YEAR, 60), "Nothing is captured so long before validBefore.", 60)
+    valid_seconds: int = key(whole(1, _YEAR, 3_600), "How long an order may be paid where it does not say.", 3_600)
+    most_gwei: int = key(whole(1, 10**9, 500), "No transaction offers more per gas.", 500)
+    patience_blocks: int = key(
+        whole(1, 100_000, 10), "A transaction that waits longer is sent again with 10 % more.", 10
+    )
+
+    def policy(self) -> Policy:
+        """When a transfer is confirmed."""
+        return Policy(self.confirmed, self.blocks)
+
+    def fees(self) -> Fees:
+        """What transactions may pay."""
+        return Fees(most=self.most_gwei * GWEI, patience=self.patience_blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSection:
+    """A target that is told what happens. There may be several."""
+
+    url: str = key(url_of("http", "https", example="https://shop.example/hooks"), "What is posted to.")
+    secret_file: Path | None = key(PATH, "File with the secret that signs, of mode 600.", None)
+    secret_env: str | None = key(VARIABLE, "Environment variable with the secret that signs.", None)
+
+    def secret(self) -> Secret:
+        """Where the secret is. Raises `SecretError` unless exactly one place is named."""
+        return Secret(self.secret_file, self.secret_env)

@@ -1,0 +1,35 @@
+"""A configuration to begin with: every key with its meaning; what has a default is commented out."""
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import Any
+
+import orjson
+
+from foreseal.payments.configuration.file import LISTS, SECTIONS
+from foreseal.payments.configuration.keys import described
+
+# Of keys of which one has to be named, the one that a new file names.
+_CHOSEN = {"payee.key_file"}
+_EXAMPLES = {"webhooks.secret_file": "webhook.secret", "webhooks.secret_env": "HOOK_SECRET"}
+
+
+def template() -> str:
+    """The text of a new `pay.toml`."""
+    lines = ["# What `foreseal pay` is told. Amounts are smallest units, paths relative to where it is started."]
+    for name, kind in SECTIONS.items():
+        lines += ["", *_section(name, kind, f"[{name}]", "")]
+    for name, kind in LISTS.items():
+        lines += ["", *_section(name, kind, f"[[{name}]]", "# ")]
+    return "\n".join(lines) + "\n"
+
+
+def _section(name: str, kind: type[Any], heading: str, comment: str) -> Iterator[str]:
+    yield f"# {(kind.__doc__ or '').splitlines()[0]}"
+    yield f"{comment}{heading}"
+    for each in fields(kind):
+        key, place = described(each.metadata), f"{name}.{each.name}"
+        shown = _EXAMPLES.get(place, each.default if isinstance(each.default, str | int) else key.kind.example)
+        optional = each.default is not MISSING and place not in _CHOSEN
+        yield f"# {key.meaning}"
+        yield f"{'# ' if optional or comment else ''}{each.name} = {orjson.dumps(shown).decode()}"

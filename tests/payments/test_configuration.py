@@ -1,0 +1,218 @@
+"""`pay.toml`: what is taken, and that everything wrong is named with file and key."""
+
+import re
+from pathlib import Path
+
+import pytest
+from eth_account import Account
+
+from foreseal.cli.main import run
+from foreseal.payments.chain import Policy, Tier
+from foreseal.payments.configuration import ConfigurationError, Secret, SecretError, read, template
+from foreseal.payments.ledger import Step
+from foreseal.payments.sending import Fees
+from foreseal.payments.typed_data import Domain
+
+TOKEN = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+KEY = "0x" + "11" * 32
+SMALL = f"""
+[node]
+url = "http://127.0.0.1:8545"
+chain_id = 84532
+[token]
+address = "{TOKEN}"
+[payee]
+key_env = "SHOP_KEY"
+[database]
+url = "sqlite:///pay.db"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "pay.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def problems(path: Path, text: str) -> list[str]:
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as error:
+        read(path)
+    assert str(error.value) == "\n".join(error.value.problems)
+    return [problem.removeprefix(f"{path}: ") for problem in error.value.problems]
+
+
+def test_what_is_not_given_has_its_default(file: Path) -> None:
+    found = read(file)
+    assert (found.node.url, found.node.chain_id, found.node.websocket) == ("http://127.0.0.1:8545", 84532, None)
+    assert found.token is not None
+    assert found.token.domain(84532) == Domain("USD Coin", "2", 84532, TOKEN)
+    assert found.serve.listen == ("127.0.0.1", 8600)
+    assert found.policy.policy() == Policy(Tier.BLOCKS, 12)
+    assert found.policy.fees() == Fees()
+    assert (found.policy.refundable, found.webhooks) == (Step.FINAL, ())
+
+
+def test_everything_may_be_given(file: Path) -> None:
+    file.write_text(
+        SMALL
+        + """
+[serve]
+listen = "[::1]:0"
+[policy]
+confirmed = "finalized"
+refundable = "confirmed"
+most_gwei = 7
+[[webhooks]]
+url = "http://a.example/hook"
+secret_env = "A"
+[[webhooks]]
+url = "https://b.example/"
+secret_file = "b.secret"
+"""
+    )
+    found = read(file)
+    assert found.serve.listen == ("::1", 0)
+    assert (found.policy.policy().tier, found.policy.refundable) == (Tier.FINALIZED, Step.CONFIRMED)
+    assert found.policy.fees().most == 7 * 10**9
+    assert [(hook.url, hook.secret()) for hook in found.webhooks] == [
+        ("http://a.example/hook", Secret(None, "A")),
+        ("https://b.example/", Secret(Path("b.secret"), None)),
+    ]
+
+
+def test_all_that_is_wrong_is_said_at_once(file: Path) -> None:
+    text = SMALL.replace("84532", "0").replace(TOKEN, TOKEN.replace("C", "c", 1)).replace("sqlite", "oracle")
+    found = problems(file, text + "[polcy]\n[serve]\nlistn = 1\nlisten = '127.0.0.1'\n[policy]\nblocks = 1.5\n")
+    assert found == [
+        "node.chain_id: 0 is not between 1 and 9223372036854775807",
+        f"token.address: address: {TOKEN.replace('C', 'c', 1)} has a wrong checksum: a character was mistyped",
+        "database.url: oracle is neither sqlite nor postgresql",
+        "polcy: is no section: did you mean policy?",
+        "serve.listn: is no key: did you mean listen?",
+        "serve.listen: '127.0.0.1' is no address: write HOST:PORT, such as 127.0.0.1:8600",
+        "policy.blocks: 1.5 is no whole number",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("chain_id = 84532", "chain_id = true", "node.chain_id: True is no whole number"),
+        ("chain_id = 84532", "", "node.chain_id: is missing: Chain that the node must be of (EIP-155)."),
+        ('url = "http://127.0.0.1:8545"', "url = 8545", "node.url: 8545 is no text: write it in quotes"),
+        (
+            'url = "http://127.0.0.1:8545"',
+            'url = "127.0.0.1"',
+            "node.url: '127.0.0.1' is no URL of http or https or ws or wss",
+        ),
+        ('key_env = "SHOP_KEY"', "", "payee: name either a file or an environment variable"),
+        (
+            'key_env = "SHOP_KEY"',
+            'key_env = "A"\nkey_file = "b"',
+            "payee: name either a file or an environment variable",
+        ),
+        ('key_env = "SHOP_KEY"', 'key = "0x1"', "payee.key: is no key: did you mean key_env?"),
+        ('"sqlite:///pay.db"', '"pay.db"', "database.url: it is no database URL, such as sqlite:///pay.db"),
+        ("[database]", "[[database]]", "database: is a section: write [database] above its keys"),
+        ("[database]", "[webhooks]", "webhooks: may be there several times: write [[webhooks]] above each"),
+    ],
+)
+def test_each_mistake_is_named(file: Path, old: str, new: str, said: str) -> None:
+    assert said in problems(file, SMALL.replace(old, new))
+
+
+def test_what_is_no_file_of_it_is_said(file: Path) -> None:
+    assert problems(file, "node = {")[0].startswith(f"{file} is no TOML")
+    assert problems(file, "") == ["the section [node] is missing", "the section [database] is missing"]
+    file.write_bytes(b"\xff")
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
+        read(file)
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        read(file.with_name("none.toml"))
+
+
+def test_a_command_names_the_section_that_it_needs(file: Path) -> None:
+    file.write_text(SMALL.replace(f'[token]\naddress = "{TOKEN}"\n', ""))
+    found = read(file)
+    with pytest.raises(ConfigurationError, match=r"the section \[token\] is missing"):
+        found.need(found.token, "token")
+    assert found.need(found.payee, "payee") is found.payee
+
+
+def test_the_template_has_every_key_and_is_right(file: Path) -> None:
+    text = template()
+    file.write_text(text)
+    whole = read(file)
+    assert whole.payee is not None
+    assert whole.payee.secret() == Secret(Path("payee.key"), None)
+    lines = [line.removeprefix("# ") for line in text.splitlines()]
+    keys = ("websocket", "start_block", "key_env", "payouts", "refundable", "secret_env", "[[webhooks]]")
+    assert [key for key in keys if not any(line.startswith(key) for line in lines)] == []
+    assert 'symbol = "USDC"' in lines
+    # With everything that is commented out only what excludes each other is wrong.
+    file.write_text("\n".join(line for line in lines if re.match(r"\[|\w+ = ", line)))
+    with pytest.raises(ConfigurationError) as error:
+        read(file)
+    assert [problem.split(": ")[1] for problem in error.value.problems] == ["payee", "webhooks[0]"]
+
+
+def test_a_secret_is_read_from_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "payee.key"
+    path.write_text(KEY + "\n")
+    path.chmod(0o600)
+    assert Secret(path, None).account({}).address == Account.from_key(KEY).address
+    assert Secret(None, "K").account({"K": KEY.removeprefix("0x")}).address == Account.from_key(KEY).address
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "said"),
+    [
+        (KEY, 0o640, "has mode 640, others may use it: chmod 600"),
+        ("", 0o600, "is empty"),
+        ("0x12", 0o600, "holds no private key"),
+        ("0x" + "00" * 32, 0o600, "holds no private key"),
+        ("ä", 0o600, "is no text of ASCII characters"),
+    ],
+)
+def test_a_wrong_secret_is_refused_and_not_shown(tmp_path: Path, content: str, mode: int, said: str) -> None:
+    path = tmp_path / "payee.key"
+    path.write_text(content)
+    path.chmod(mode)
+    with pytest.raises(SecretError, match=said) as error:
+        Secret(path, None).account({})
+    assert not content or content not in str(error.value)
+
+
+def test_a_secret_that_is_nowhere_is_missed(tmp_path: Path) -> None:
+    with pytest.raises(SecretError, match="K is not set"):
+        Secret(None, "K").text({"K": " "})
+    with pytest.raises(SecretError, match="cannot read"):
+        Secret(tmp_path / "none", None).text({})
+
+
+def check(file: Path) -> int:
+    try:
+        return run(["pay", "check", str(file)])
+    except SystemExit as ended:
+        return int(str(ended.code))
+
+
+def test_the_command_checks_file_and_secrets(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SHOP_KEY", raising=False)
+    assert check(file) == 2
+    assert capsys.readouterr().err == f"foreseal: {file}: payee: the environment variable SHOP_KEY is not set\n"
+    monkeypatch.setenv("SHOP_KEY", KEY)
+    assert check(file) == 0
+    assert capsys.readouterr().out == f"{file}: all good, the payee is {Account.from_key(KEY).address}\n"
+    file.write_text(SMALL.replace("[token]", "[tokn]"))
+    assert check(file) == 2
+    assert capsys.readouterr().err == f"foreseal: {file}: tokn: is no section: did you mean token?\n"
+
+
+def test_the_command_prints_the_template(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["pay", "template"]) == 0
+    assert capsys.readouterr().out == template()
