@@ -82,7 +82,4 @@ class Banner:
             ("Payouts", development.PAYOUTS),
         ):
             console.print(f"  {name:<8}  {address}")
-        console.print(
-            "\n  The contracts of x402 are at their usual addresses (docs/contracts.md).\n"
-            "  Whoever sends signs: with payments the node has no keys."
-        )
+        console.print("\n  The contracts of x402 are at their usual addresses (docs/contracts.md).")

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from foreseal.cli.banner import Banner
 from foreseal.cli.options import gathered, setting_options, settings_of
 from foreseal.cli.serving import serve_until_stopped
 from foreseal.server.settings import DevChain, Settings
-from foreseal.server.settings.model import WEI
 
 
 @click.command("dev")
@@ -36,24 +34,16 @@ def dev_command(config: Path | None, **options: Any) -> None:
         except ValueError as error:
             raise click.UsageError(f"{values.values['dev.mnemonic'].where()}: {error}") from None
         if settings.dev and settings.dev.payments:
-            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-"))) / "genesis.json"
             try:
-                settings = _with_payments(settings, settings.dev, banner, place)
+                settings = _with_payments(settings, settings.dev, banner)
             except ValueError as error:
                 raise click.UsageError(f"{values.values['dev.payments'].where()}: {error}") from None
         serve_until_stopped(settings, banner.show)
 
 
-def _with_payments(settings: Settings, dev: DevChain, banner: Banner, place: Path) -> Settings:
-    """Settings of the same chain with the payment contracts, whose genesis is written to `place`."""
-    from foreseal.cli.genesis import genesis_of
+def _with_payments(settings: Settings, dev: DevChain, banner: Banner) -> Settings:
+    """Settings of the same chain with the payment contracts."""
     from foreseal.payments.contracts.development import Development
 
-    people = Development.of(banner.addresses)
-    genesis = genesis_of(dev.chain_id, [(address, dev.balance * WEI) for address in banner.addresses])
-    genesis["alloc"] |= people.alloc(dev.chain_id)
-    if settings.gas_limit is not None:
-        genesis["gasLimit"] = hex(settings.gas_limit)
-    place.write_bytes(orjson.dumps(genesis))
-    banner.people = people
-    return dataclasses.replace(settings, genesis=place)
+    banner.people = people = Development.of(banner.addresses)
+    return dataclasses.replace(settings, dev=dataclasses.replace(dev, alloc=people.alloc(dev.chain_id)))

@@ -4,7 +4,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,9 +33,9 @@ class ChainSettings:
     mnemonic: str = "test test test test test test test test test test test junk"
     genesis: Path | None = None
     """Genesis file in geth's format, in place of the development genesis; then the accounts have what it gives them."""
-    alloc: Mapping[str, Any] | None = None
+    alloc: Mapping[str, Any] = field(default_factory=dict)
     """What the development genesis has beside the accounts: entries of the `alloc` of such a file, by address in lower
-    case. The chain has no keys of its accounts then, and sends for whoever it is asked to."""
+    case."""
     time: int = 1_735_689_600
     """Where the clock begins, seconds since 1970; 2025-01-01 00:00 UTC."""
     automine: bool = True
@@ -46,18 +46,17 @@ class ChainSettings:
         return tuple(TestAccount(address, key) for address, key in _core.derive_accounts(self.mnemonic, self.accounts))
 
     def for_core(self, datadir: Path) -> bytes:
-        """As `_core.SteppedNode` takes them, JSON. Writes the genesis into the folder, if `alloc` makes it another."""
+        """As `_core.SteppedNode` takes them, JSON."""
         chain: dict[str, Any] = {
             "kind": "dev",
             "chain_id": self.chain_id,
             "mnemonic": self.mnemonic,
             "accounts": self.accounts,
             "balance": hex(self.balance * 10**18),
+            "alloc": self.alloc,
         }
         if self.genesis is not None:
             chain = {"kind": "file", "path": str(self.genesis)}
-        elif self.alloc is not None:
-            chain = {"kind": "file", "path": str(self._written(datadir))}
         given = {
             "datadir": str(datadir),
             "chain": chain,
@@ -66,15 +65,6 @@ class ChainSettings:
             "development": True,
         }
         return orjson.dumps(given)
-
-    def _written(self, folder: Path) -> Path:
-        """The genesis with what `alloc` has."""
-        genesis = orjson.loads(_core.newest_genesis(self.chain_id))
-        funded = {"balance": hex(self.balance * 10**18)}
-        genesis["alloc"] |= {account.address.lower(): funded for account in self.derived()} | dict(self.alloc or {})
-        path = folder / "genesis.json"
-        path.write_bytes(orjson.dumps(genesis))
-        return path
 
 
 class Chain:
@@ -97,8 +87,6 @@ class Chain:
             folder = opening.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-", dir=where))
             self._node = _core.SteppedNode(self.settings.for_core(Path(folder)), self.settings.time)
             self._open = opening.pop_all()
-        if self.settings.alloc is not None and self.settings.genesis is None:
-            self.rpc("anvil_autoImpersonateAccount", True)
 
     def close(self) -> None:
         """End the chain and remove what it kept. A second call does nothing."""

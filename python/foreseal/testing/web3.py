@@ -122,7 +122,7 @@ def _prepare(w3: Any, chain: Chain) -> None:
     onion.replace("gas_price_strategy", SendingMiddleware)
     for name in _NEEDLESS:
         onion.remove(name)
-    if chain.settings.genesis is not None or chain.settings.alloc is not None:
+    if chain.settings.genesis is not None:
         # The chain knows the keys of its own development genesis only.
         signers = [account.signer() for account in chain.accounts]
         onion.inject(SignAndSendRawMiddlewareBuilder.build(signers), "foreseal accounts", layer=0)

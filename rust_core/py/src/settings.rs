@@ -1,10 +1,12 @@
 //! Settings, as the edge sends them: one JSON object.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_node::{
     Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, Settings, StoreSettings,
@@ -112,6 +114,9 @@ enum ChainSource {
         /// Wei of each account.
         balance: U256,
         gas_limit: Option<u64>,
+        /// What the genesis has beside the accounts and the system contracts, as in a genesis file.
+        #[serde(default)]
+        alloc: BTreeMap<Address, GenesisAccount>,
     },
 }
 
@@ -195,16 +200,18 @@ impl PySettings {
         let genesis = match &self.chain {
             ChainSource::Stored => None,
             ChainSource::File { path } => Some(read_genesis(path)?),
-            ChainSource::Dev { chain_id, mnemonic, accounts, balance, gas_limit } => {
+            ChainSource::Dev { chain_id, mnemonic, accounts, balance, gas_limit, alloc } => {
                 let accounts = accounts::derive(mnemonic, *accounts)?;
-                Some(dev_genesis(&DevGenesis {
+                let mut genesis = dev_genesis(&DevGenesis {
                     chain_id: *chain_id,
                     gas_limit: gas_limit.unwrap_or(DEV_GAS_LIMIT),
                     // Not the present: the same settings must make the same chain when they are used again.
                     timestamp: 0,
                     accounts: accounts.into_iter().map(|account| account.address).collect(),
                     balance: *balance,
-                }))
+                });
+                genesis.alloc.extend(alloc.clone());
+                Some(genesis)
             }
         };
         Ok(Settings {

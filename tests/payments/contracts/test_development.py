@@ -68,4 +68,5 @@ def test_the_command_begins_with_them_and_says_who_is_who() -> None:
             assert len(node.rpc("eth_getCode", address, "latest")) > 1000
         assert all(len(node.rpc("eth_getCode", each, "latest")) > 1000 for each in FIXED)
         assert int(node.rpc("eth_getBalance", ADDRESSES[4], "latest"), 16) == 10_000 * 10**18
+        assert node.rpc("eth_accounts") == [address.lower() for address in ADDRESSES[:5]]
         assert int(node.rpc("eth_getBlockByNumber", "earliest", False)["gasLimit"], 16) == 50_000_000

@@ -35,8 +35,9 @@ class DevChain:
     balance: int = 10_000
     """Ether of each account."""
     payments: bool = False
-    """Whether it begins with the payment contracts. `foreseal dev` makes a genesis file for that: nothing else reads
-    it."""
+    """Whether it begins with the payment contracts: `foreseal dev` puts them into `alloc`, nothing else reads it."""
+    alloc: Mapping[str, Any] = field(default_factory=dict)
+    """What the genesis has beside the accounts: entries of the `alloc` of a genesis file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +223,7 @@ class Settings:
                 "mnemonic": self.dev.mnemonic,
                 "accounts": self.dev.accounts,
                 "balance": hex(self.dev.balance * WEI),
+                "alloc": self.dev.alloc,
             }
         return orjson.dumps(
             {
