@@ -36,7 +36,9 @@ def test_other_kinds_of_numbers_are_refused(amount: object) -> None:
         units(amount)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("amount", ["", "one", "NaN", "Infinity", "-1", "0.0000001", "1e80"])
+@pytest.mark.parametrize(
+    "amount", ["", "one", "NaN", "Infinity", "-1", "0.0000001", "1e80", "1e99999999", "1e-99999999", "1" * 5000]
+)
 def test_texts_that_are_no_amount_are_named(amount: str) -> None:
     with pytest.raises(ValueError, match=r"^amount: "):
         units(amount)
@@ -48,6 +50,7 @@ def test_examples() -> None:
     assert units(3) == 3_000_000
     assert str(tokens(10_000)) == "0.010000"
     assert units("1e3") == 1_000_000_000
+    assert units("0e-99999999") == units("0e99999999") == 0
 
 
 @pytest.mark.parametrize(

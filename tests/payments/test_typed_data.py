@@ -110,6 +110,7 @@ def test_wrong_fields_are_named() -> None:
         ("valid_before", 2**256, ValueError),
         ("nonce", b"\0" * 31, ValueError),
         ("nonce", "0xzz", ValueError),
+        ("nonce", 32, TypeError),
     ]:
         with pytest.raises(error, match=f"^{name}: "):
             make(**{name: value})

@@ -5,6 +5,8 @@ from typing import Any
 
 LARGEST = 2**256 - 1
 """Units that a token can count (uint256)."""
+# Digits of an amount, of which a uint256 has 78.
+_LONGEST = 400
 
 
 def units(amount: Decimal | str | int, decimals: int = 6) -> int:
@@ -25,10 +27,13 @@ def units(amount: Decimal | str | int, decimals: int = 6) -> int:
         raise ValueError(f"amount: {amount} is negative")
     _, digits, exponent = exact.as_tuple()
     places = int(exponent) + decimals
+    # An exponent of eight digits is a short text, and its power of ten a number that no memory has room for.
+    if exact and (len(digits) > _LONGEST or places > _LONGEST):
+        raise ValueError(f"amount: {str(exact)[:100]} is more than a token counts")
+    if not exact:
+        return 0
     number = int("".join(map(str, digits)))
-    if places > 80:
-        raise ValueError(f"amount: {amount} is more than a token counts")
-    whole, rest = (number * 10**places, 0) if places >= 0 else divmod(number, 10**-places)
+    whole, rest = (number * 10**places, 0) if places >= 0 else divmod(number, 10 ** min(-places, _LONGEST))
     if rest:
         raise ValueError(f"amount: {amount} has more than {decimals} places")
     return checked(whole)

@@ -41,7 +41,9 @@ def address(value: str, name: str) -> str:
 
 
 def word(value: bytes | str, name: str) -> bytes:
-    """32 bytes, given as such or as 0x hex. Raises ValueError that names the argument."""
+    """32 bytes, given as such or as 0x hex. Raises ValueError that names the argument, TypeError for another kind."""
+    if not isinstance(value, bytes | bytearray | str):
+        raise TypeError(f"{name}: {value!r} is a {type(value).__name__}: give 32 bytes")
     try:
         found = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
     except ValueError:
