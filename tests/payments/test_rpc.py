@@ -15,6 +15,7 @@ from foreseal.payments.chain import (
     Refused,
     Reverted,
     RpcNode,
+    Token,
     Unanswered,
     Underpriced,
     heads,
@@ -139,7 +140,21 @@ class Scripted:
         (TimedOut("x"), Unanswered),
         (NotUnderstood("x"), Incomplete),
         (RpcError(-32000, "nonce too low: next nonce 5, tx nonce 4"), NonceTooLow),
+        (RpcError(-32003, "nonce too low"), NonceTooLow),
+        (RpcError(-32000, "Nonce too low. Expected nonce to be 5 but got 4."), NonceTooLow),
+        (RpcError(-32000, "INTERNAL_ERROR: nonce too low"), NonceTooLow),
         (RpcError(-32000, "replacement transaction underpriced"), Underpriced),
+        (RpcError(-32000, "replacement transaction underpriced: new tx gas fee cap 1 <= 2 queued"), Underpriced),
+        (RpcError(-32000, "INTERNAL_ERROR: could not replace existing tx"), Underpriced),
+        (RpcError(-32000, "INTERNAL_ERROR: could not replace existing txn"), Underpriced),
+        (RpcError(-32003, "Tx: [0x12] insufficient gas price to replace existing transaction"), Underpriced),
+        (
+            RpcError(-32000, "Replacement transaction underpriced. A gasPrice/maxFeePerGas of at least 5 is necessary"),
+            Underpriced,
+        ),
+        (RpcError(-32000, "transaction underpriced: gas tip cap 0, minimum needed 1"), Refused),
+        (RpcError(-32000, "max fee per gas less than block base fee"), Refused),
+        (RpcError(-32000, "txpool is full"), Refused),
         (RpcError(-32000, "insufficient funds for gas * price + value"), Refused),
     ],
     ids=str,
@@ -151,7 +166,16 @@ def test_what_nodes_answer_to_a_submission(given: Exception, expected: type[Chai
 
 
 def test_already_known_is_success() -> None:
-    for words in ("already known", "ALREADY_EXISTS: already known", "known transaction: 0x12"):
+    for words in (
+        "already known",
+        "ALREADY_EXISTS: already known",
+        "known transaction: 0x12",
+        "Known transaction: 0x12",
+        "transaction already imported",
+        "[0x12] Already imported",
+        "INTERNAL_ERROR: existing tx with same hash",
+        "INTERNAL_ERROR: existing txn with same hash",
+    ):
         RpcNode(Scripted(RpcError(-32000, words))).send(b"\2")
 
 
@@ -180,10 +204,52 @@ def test_what_lacks_its_fields_is_named() -> None:
     with pytest.raises(Incomplete, match="no latest block"):
         heads(RpcNode(Scripted(None)))
     assert RpcNode(Scripted(RpcError(-39001, "unknown block"))).head("finalized") is None
-    with pytest.raises(Refused, match="unknown block"):
-        RpcNode(Scripted(RpcError(-39001, "unknown block"))).head("latest")
+    assert RpcNode(Scripted(RpcError(-32000, "pending block is not available"))).head("pending") is None
+    for block in ("latest", 5):
+        with pytest.raises(Refused, match="unknown block"):
+            RpcNode(Scripted(RpcError(-39001, "unknown block"))).head(block)
     assert RpcNode(Scripted({"blockNumber": None})).receipt("0x") is None
     assert RpcNode(Scripted({"number": None})).head("pending") is None
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("head", {"number": "0x5", "hash": "0x12"}),
+        ("head", {"number": "0x", "hash": "0x12", "timestamp": "0x5"}),
+        ("head", {"number": 5, "hash": "0x12", "timestamp": "0x5"}),
+        ("head", ["0x5"]),
+        ("logs", None),
+        ("logs", [{"address": "0x" + "11" * 20}]),
+        ("logs", [None]),
+        ("logs", [{"address": "0x12", "topics": [], "data": "0x", "blockNumber": "0x5", "logIndex": "0x0"}]),
+        ("receipt", {"blockNumber": "0x5", "transactionHash": "0x12", "status": "0x1"}),
+        ("receipt", {"blockNumber": "0x5", "transactionHash": "0x12", "logs": []}),
+        ("receipt", {"blockNumber": "0x5", "transactionHash": None, "status": "0x1", "logs": []}),
+        ("receipt", {"blockNumber": "0x5", "transactionHash": "0x12", "status": "0x1", "logs": None}),
+        ("chain_id", "0x"),
+        ("chain_id", None),
+        ("call", "0x1"),
+        ("has_code", None),
+    ],
+)
+def test_an_answer_that_is_not_what_it_should_be_is_an_error_of_the_chain(method: str, answer: Any) -> None:
+    node = RpcNode(Scripted(answer))
+    given: dict[str, tuple[Any, ...]] = {
+        "head": (5,),
+        "logs": (LogFilter("0x", (), 1, 2),),
+        "receipt": ("0x12",),
+        "chain_id": (),
+        "call": ("0x", b"", "latest"),
+        "has_code": ("0x", "latest"),
+    }
+    with pytest.raises(Incomplete):
+        getattr(node, method)(*given[method])
+
+
+def test_where_there_is_no_token_nothing_is_zero() -> None:
+    with pytest.raises(Incomplete, match="there is no token as of pending"):
+        Token(RpcNode(Scripted("0x")), "0x" + "11" * 20).balance("0x" + "22" * 20, "pending")
 
 
 def test_a_node_without_preconfirmed_logs_has_none() -> None:

@@ -167,11 +167,13 @@ class Call:
         if self.state.paused:
             raise Revert("Pausable: paused")
 
-    def allowed(self, *holders: str) -> None:
-        if any(holder in self.state.blacklisted for holder in holders):
+    def allowed(self, sender: str, recipient: str) -> None:
+        if any(holder in self.state.blacklisted for holder in (sender, recipient)):
             raise Revert("Blacklistable: account is blacklisted")
-        if any(holder in self.state.policy_forbids for holder in holders):
-            raise Revert("", selector("PolicyForbids(bytes32,uint64)") + encode(["bytes32", "uint64"], [bytes(32), 1]))
+        for scope, holder in (("TRANSFER_SENDER_POLICY", sender), ("TRANSFER_RECEIVER_POLICY", recipient)):
+            if holder in self.state.policy_forbids:
+                given = encode(["bytes32", "uint64"], [topic(scope), 2])
+                raise Revert("", selector("PolicyForbids(bytes32,uint64)") + given)
 
     def move(self, sender: str, recipient: str, amount: int) -> None:
         balances = self.state.balances

@@ -1,6 +1,7 @@
 """A node over JSON-RPC: only methods that every Ethereum node has."""
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -23,10 +24,24 @@ from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Receipt
 
 _REVERTED = 3
 _ERROR_STRING = bytes.fromhex("08c379a0")
-# What geth calls them; others use the same words or these. Refusals have no codes of their own.
-_KNOWN = ("already known", "already imported", "known transaction")
+# What geth and reth call them, then anvil, Hardhat and Erigon. Refusals have no codes of their own.
+_KNOWN = (
+    "already known",
+    "already imported",
+    "known transaction",
+    "existing tx with same hash",
+    "existing txn with same",
+)
 _TOO_LOW = ("nonce too low", "nonce is too low")
-_UNDERPRICED = ("replacement transaction underpriced", "replacement underpriced", "gas price too low to replace")
+_UNDERPRICED = (
+    "replacement transaction underpriced",
+    "replacement underpriced",
+    "gas price too low to replace",
+    "insufficient gas price to replace",
+    "could not replace existing t",
+)
+# Nodes that have no such block yet, or do not know the name, answer an error.
+_OPTIONAL = ("pending", "safe", "finalized")
 
 
 class Requests(Protocol):
@@ -52,17 +67,21 @@ class RpcNode:
         try:
             found = self._ask("eth_getBlockByNumber", _block(block), False)
         except Refused:
-            if block in ("safe", "finalized"):  # nodes that have no such block yet answer an error
+            if block in _OPTIONAL:
                 return None
             raise
-        if found is None or found.get("number") is None:  # some nodes do not number the block being built
-            return None
-        hash = found.get("hash") or ""
-        fee = _number(found.get("baseFeePerGas") or "0x0")
-        return Head(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
+        with _complete("eth_getBlockByNumber"):
+            if found is None or found.get("number") is None:  # some nodes do not number the block being built
+                return None
+            hash = found.get("hash") or ""
+            fee = _number(found.get("baseFeePerGas") or "0x0")
+            return Head(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
 
     def logs(self, wanted: LogFilter) -> Sequence[Log]:
-        """eth_getLogs. A node that has no pre-confirmed logs refuses to look for them, and has none."""
+        """eth_getLogs. A node that has no pre-confirmed logs refuses to look for them, and has none.
+
+        What is pre-confirmed and has no block yet is left out: it comes again with one.
+        """
         topics = [None if each is None else [_hex(topic) for topic in each] for each in wanted.topics]
         given = {
             "address": wanted.address,
@@ -76,20 +95,24 @@ class RpcNode:
             if wanted.first == "pending":
                 return []
             raise
-        return [_log(each) for each in found if not each.get("removed")]
+        with _complete("eth_getLogs"):
+            if wanted.first == "pending":
+                found = [each for each in found if each["blockNumber"] is not None]
+            return [_log(each) for each in found if not each.get("removed")]
 
     def receipt(self, hash: str) -> Receipt | None:
         """eth_getTransactionReceipt."""
         found = self._ask("eth_getTransactionReceipt", hash)
-        if found is None or found.get("blockNumber") is None:
-            return None
-        return Receipt(
-            found["transactionHash"].lower(),
-            _number(found["blockNumber"]),
-            (found.get("blockHash") or "").lower(),
-            _number(found["status"]) == 1,
-            tuple(map(_log, found["logs"])),
-        )
+        with _complete("eth_getTransactionReceipt"):
+            if found is None or found.get("blockNumber") is None:
+                return None
+            return Receipt(
+                found["transactionHash"].lower(),
+                _number(found["blockNumber"]),
+                (found.get("blockHash") or "").lower(),
+                _number(found["status"]) == 1,
+                tuple(map(_log, found["logs"])),
+            )
 
     def transaction_count(self, address: str, block: Block) -> int:
         """eth_getTransactionCount."""
@@ -97,7 +120,7 @@ class RpcNode:
 
     def has_code(self, address: str, block: Block) -> bool:
         """eth_getCode."""
-        return len(self._ask("eth_getCode", address, _block(block))) > len("0x")
+        return _bytes(self._ask("eth_getCode", address, _block(block))) != b""
 
     def call(self, to: str, data: bytes, block: Block) -> bytes:
         """eth_call. Raises `Reverted`."""
@@ -134,6 +157,15 @@ class RpcNode:
             raise Incomplete(f"{method}: {error}") from error
         except RpcError as error:
             raise _refusal(method, error) from error
+
+
+@contextlib.contextmanager
+def _complete(method: str) -> Iterator[None]:
+    """Reading an answer in which something is missing, or is of another kind, raises `Incomplete`."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Incomplete(f"{method}: the answer is not what it should be: {error!r}") from error
 
 
 def _refusal(method: str, error: RpcError) -> ChainError:
@@ -179,7 +211,10 @@ def _read(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     def checked(value: Any) -> Any:
         if not isinstance(value, str) or not value.startswith("0x"):
             raise Incomplete(f"{value!r} is no 0x text")
-        return read(value)
+        try:
+            return read(value)
+        except ValueError:
+            raise Incomplete(f"{value!r} is no hexadecimal") from None
 
     return checked
 

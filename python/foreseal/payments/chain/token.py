@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eth_abi.abi import decode, encode
+from eth_abi.abi import encode
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
+from foreseal.payments.chain.errors import Incomplete
 from foreseal.payments.chain.node import Block, Log, Node, Receipt
 from foreseal.payments.typed_data import Authorization, Cancellation, Domain
 
@@ -24,6 +25,8 @@ SEND_PAYOUTS = bytes.fromhex("f318af5f")
 
 POLICY_FORBIDS = bytes.fromhex("a43fec12")
 """Selector of the error PolicyForbids(bytes32,uint64): the holder policy."""
+RECEIVER_POLICY = keccak(text="TRANSFER_RECEIVER_POLICY")
+"""The scope, the error's first word, where it is the recipient whom a policy forbids."""
 BLACKLISTED = "Blacklistable: account is blacklisted"
 """Text of the revert."""
 
@@ -49,6 +52,7 @@ CANCELED = keccak(text="AuthorizationCanceled(address,bytes32)")
 MEMO = bytes.fromhex("6989f5818dcfd11f8cd53b27c94cec33dae1589735f03e639cba54553a1825e8")
 PAYOUT_SENT = bytes.fromhex("e50d87119ceb02f3aa30a83e96b007c343e37d38e4f720be35f408d0477995fb")
 
+_WORD = 32
 _DOMAIN = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 
 
@@ -182,7 +186,9 @@ class Token:
 
     def _number(self, data: bytes, block: Block) -> int:
         answer = self.node.call(self.address, data, block)
-        return int(decode(["uint256"], answer)[0])
+        if len(answer) < _WORD:
+            raise Incomplete(f"{self.address} answers {len(answer)} bytes: there is no token as of {block}")
+        return int.from_bytes(answer[:_WORD], "big")
 
 
 def wallet_accepts(node: Node, wallet: str, digest: bytes, signature: bytes, block: Block) -> bool:
