@@ -15,15 +15,25 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
-from foreseal.payments.chain import ChainError, Receipt, Reverted, Token
-from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS
+from foreseal.payments.chain import ChainError, Incomplete, Receipt, Reverted, Token
+from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS, RECEIVER_POLICY
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.evidence import WIDEST, Topics, newest_logs
 from foreseal.payments.ledger import DisbursementState, Entry, Ledger, LedgerError, Place, Step, Trigger, entries, read
 from foreseal.payments.ledger import locked as lock
 from foreseal.payments.ledger.states import DISBURSEMENT, following
 from foreseal.payments.ledger.tables import Ending, Purpose
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.sending import Outcome, Sender, SendingError, close, is_open, note_delivery, open_intent
+from foreseal.payments.sending import (
+    Outcome,
+    Sender,
+    SendingError,
+    close,
+    is_open,
+    note_delivery,
+    open_intent,
+    read_intent,
+)
 from foreseal.payments.settlement import follow
 
 
@@ -60,6 +70,10 @@ class Disbursements(ABC):
     @abstractmethod
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """Contract and call data."""
+
+    @abstractmethod
+    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+        """Contract and topics of a log that there is if it was paid."""
 
     @abstractmethod
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
@@ -114,6 +128,8 @@ class Disbursements(ABC):
             intent = open_intent(tx, self.purpose, id)
         if intent is not None:
             outcome = self.sender.outcome(intent)
+            if outcome.step is Step.FAILED:
+                self._look(row, intent)
             self.ledger.passed(CrashPoint.RECEIPT_READ)
             self._apply(id, intent, outcome)
             if outcome.receipt is None and outcome.step is not Step.FAILED:
@@ -142,6 +158,21 @@ class Disbursements(ABC):
         asked = Token(self.sender.node, token)
         return next((each for each in dict.fromkeys(accounts) if asked.blacklisted(each, "pending")), None)
 
+    def _look(self, row: Row[Any], intent: int) -> None:
+        """Raise `Incomplete` if logs show a transaction of which the node withholds the receipt.
+
+        Nodes forget receipts, or find them late; without one it would be paid a second time.
+        """
+        with self.ledger.database.reading() as tx:
+            _, tried = read_intent(tx, intent)
+            contract, topics = self.trace(row, self.recipients(tx, row))
+        hashes = {attempt.hash for attempt in tried}
+        # A reorganisation may have brought it into a block below the one that it was signed at.
+        since = max(0, tried[0].since_block - WIDEST)
+        for log in newest_logs(self.sender.node, contract, topics, since):
+            if log.transaction_hash in hashes:
+                raise Incomplete(f"{self.table.name}: {row.id} was paid by {log.transaction_hash}, without a receipt")
+
     def _apply(self, id: str, intent: int, outcome: Outcome) -> None:
         receipt, step = outcome.receipt, outcome.step
         with self.ledger.database.transaction() as tx:
@@ -154,6 +185,9 @@ class Disbursements(ABC):
                     row = self.ledger.move(tx, self.table, row, Trigger.LANDED, **details)
                 follow(self.ledger, tx, self.table, row, step, **details)
             else:
+                if receipt is not None and receipt.succeeded and step is Step.FINAL:
+                    # What lacks its logs may have been paid: never again by itself.
+                    raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
                 if row.state is DisbursementState.COMPLETE:
                     row = self.ledger.move(tx, self.table, row, Trigger.REOPEN)
                 if step in (Step.FINAL, Step.FAILED):
@@ -173,5 +207,5 @@ class Disbursements(ABC):
 
 
 def forbids(error: Reverted) -> bool:
-    """Whether a revert says that an account must not send or receive."""
-    return error.data[:4] == POLICY_FORBIDS or error.reason == BLACKLISTED
+    """Whether a revert says that a recipient is forbidden. A policy may also forbid the merchant, or who executes."""
+    return error.data[:36] == POLICY_FORBIDS + RECEIVER_POLICY or error.reason == BLACKLISTED

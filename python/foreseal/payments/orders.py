@@ -10,7 +10,9 @@ from sqlalchemy.exc import IntegrityError
 from foreseal.payments.amounts import checked
 from foreseal.payments.chain import Incomplete, Node
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.evidence import WIDEST
 from foreseal.payments.ledger import Duplicate, Entry, Ledger, OrderState, Trigger, entries, locked, read
+from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import authorizations, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.signatures import check
@@ -53,14 +55,11 @@ class Orders:
             raise ValueError("amount: is 0")
         if not terms.valid_after < terms.valid_before <= _LATEST:
             raise ValueError(f"valid_before: {terms.valid_before} is not after valid_after, or beyond {_LATEST}")
-        if not 0 < len(id) <= 200:
-            raise ValueError("id: from 1 to 200 characters")
+        identifier(id)
         message = ReceiveAuthorization(
             terms.payer, self._merchant.payee, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
         )
-        latest = self._node.head("latest")
-        if latest is None:
-            raise Incomplete("the node has no latest block")
+        since = self._since()
         with self._ledger.database.transaction() as tx:
             self._ledger.create(
                 tx,
@@ -76,9 +75,20 @@ class Orders:
                 valid_before=message.valid_before,
                 nonce=message.nonce,
                 memo=memo(id),
-                since_block=latest.number,
+                since_block=since,
             )
         return message
+
+    def _since(self) -> int:
+        """A block below which no authorization that is drafted now can ever be.
+
+        Not the newest: after a reorganisation its number is that of another block, or a transaction is in a lower one.
+        """
+        latest = self._node.head("latest")
+        if latest is None:
+            raise Incomplete("the node has no latest block")
+        final = self._node.head("finalized")
+        return max(0, latest.number - WIDEST) if final is None else min(final.number, latest.number)
 
     def sign(self, id: str, signature: bytes) -> None:
         """Take the buyer's signature, known to be theirs. Raises `WrongSignature`, and what the node raises."""

@@ -7,9 +7,10 @@ from sqlalchemy import Connection, Row, insert, select
 
 from foreseal.payments.amounts import checked
 from foreseal.payments.chain import Receipt, Token
-from foreseal.payments.chain.token import payouts_call, payouts_sent, transfers
+from foreseal.payments.chain.token import PAYOUT_SENT, payouts_call, payouts_sent, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursing import Disbursements, Forbidden
+from foreseal.payments.evidence import Topics
 from foreseal.payments.ledger import Duplicate, Trigger
 from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
 from foreseal.payments.typed_data import address, word
@@ -76,6 +77,10 @@ class Payouts(Disbursements):
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """sendPayouts of the contract."""
         return row.contract, payouts_call(word(row.id, "batch"), legs)
+
+    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+        """Its PayoutSent."""
+        return row.contract, ((PAYOUT_SENT,), (word(row.id, "batch"),))
 
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
         """Whether there is a PayoutSent and a Transfer for each leg."""

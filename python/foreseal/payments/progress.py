@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from foreseal.payments.chain import ChainError, Moving, Receipt, Token
+from foreseal.payments.chain import ChainError, Incomplete, Moving, Receipt, Token
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import consumption
@@ -164,6 +164,8 @@ class Progress:
                 nothing = not self._captured(tx, order, receipt, step)
             if step is Step.FINAL:
                 close(tx, intent, Ending.FINAL)
+                if nothing and receipt.succeeded:
+                    raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
                 if nothing:
                     self._fail(tx, locked(tx, orders, id), "it was reverted", transaction=receipt.transaction_hash)
             self._ledger.passed(CrashPoint.RECEIPT_APPLIED)

@@ -6,9 +6,10 @@ from sqlalchemy import Connection, Row, select
 
 from foreseal.payments.amounts import checked
 from foreseal.payments.chain import Receipt
-from foreseal.payments.chain.token import transfer_call, transfers
+from foreseal.payments.chain.token import TRANSFERRED, address_topic, transfer_call, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursing import Disbursements
+from foreseal.payments.evidence import Topics
 from foreseal.payments.ledger import (
     DisbursementState,
     Duplicate,
@@ -19,6 +20,7 @@ from foreseal.payments.ledger import (
     Trigger,
     locked,
 )
+from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import Purpose, orders, refunds
 from foreseal.payments.ledger.tables import transfers as rows
 
@@ -53,6 +55,7 @@ class Refunds(Disbursements):
         Raises `NotCovered` if the refunds of the order would be more than its capture, `NotRefundable`, `Duplicate` if
         the id is that of another refund, `Unknown`, ValueError and TypeError for what is no amount.
         """
+        identifier(id)
         if checked(amount) == 0:
             raise ValueError("amount: is 0")
         with self.ledger.database.transaction() as tx:
@@ -102,6 +105,10 @@ class Refunds(Disbursements):
     def call(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, bytes]:
         """A transfer of the token."""
         return row.token, transfer_call(*legs[0])
+
+    def trace(self, row: Row[Any], legs: list[tuple[str, int]]) -> tuple[str, Topics]:
+        """Its Transfer."""
+        return row.token, ((TRANSFERRED,), (address_topic(self.merchant.payee),), (address_topic(row.recipient),))
 
     def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
         """Whether there is that Transfer."""

@@ -106,7 +106,7 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         order = _of_authorization(tx, seen)
         by_authorization = order is not None
     if order is None and transfer.memo is not None:
-        order = tx.execute(select(orders).where(orders.c.memo == transfer.memo).with_for_update()).one_or_none()
+        order = _of_memo(tx, seen)
     if order is None:
         _suspend(tx, seen, Reason.UNMATCHED, None)
         return
@@ -137,6 +137,15 @@ def _of_authorization(tx: Connection, seen: Seen) -> Row[Any] | None:
     )
     found = tx.execute(select(authorizations.c.order_id).where(same)).scalar_one_or_none()
     return None if found is None else locked(tx, orders, found)
+
+
+def _of_memo(tx: Connection, seen: Seen) -> Row[Any] | None:
+    same = and_(
+        orders.c.chain_id == seen.chain_id,
+        orders.c.token == seen.transfer.log.address,
+        orders.c.memo == seen.transfer.memo,
+    )
+    return tx.execute(select(orders).where(same).with_for_update()).one_or_none()
 
 
 def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_authorization: bool) -> Reason | None:

@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, Policy, Transfer, heads
+from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, Policy, Refused, Transfer, heads
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST
@@ -185,8 +185,15 @@ class Watcher:
         return cursor, places[-1].block_number
 
     def _logs(self, first: int | str, last: int | str) -> Sequence[Log]:
+        """In two halves where the node refuses: it may have more logs there than it gives at once."""
         topics = ((TRANSFERRED,), None, (address_topic(self._watch.recipient),))
-        return self._node.logs(LogFilter(self._watch.token, topics, first, last))
+        try:
+            return self._node.logs(LogFilter(self._watch.token, topics, first, last))
+        except Refused:
+            if isinstance(first, str) or isinstance(last, str) or first == last:
+                raise
+            middle = (first + last) // 2
+            return [*self._logs(first, middle), *self._logs(middle + 1, last)]
 
     def _transfers(self, logs: Sequence[Log], known: Sequence[Row[Any]], latest: int) -> list[Transfer]:
         """The transfers of logs, with their places in their transactions, which receipts tell."""

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from foreseal.payments.crash_points import Passed, unwatched
 from foreseal.payments.ledger.database import Database
 from foreseal.payments.ledger.errors import Duplicate, Overtaken, Unknown
+from foreseal.payments.ledger.identifiers import is_storable
 from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, Place, Transitions, Trigger, following
 from foreseal.payments.ledger.tables import orders, payouts, refunds
 from foreseal.payments.ledger.timeline import Entry, note
@@ -72,7 +73,7 @@ def locked(tx: Connection, table: Table, id: str) -> Row[Any]:
 
 def _one(tx: Connection, table: Table, id: str, *, lock: bool) -> Row[Any]:
     wanted = select(table).where(table.c.id == id)
-    row = tx.execute(wanted.with_for_update() if lock else wanted).one_or_none()
+    row = tx.execute(wanted.with_for_update() if lock else wanted).one_or_none() if is_storable(id) else None
     if row is None:
-        raise Unknown(f"{table.name}: there is no {id}")
+        raise Unknown(f"{table.name}: there is no {id if is_storable(id) else ascii(id)}")
     return row

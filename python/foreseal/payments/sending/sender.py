@@ -61,6 +61,8 @@ class Delivered:
 
     delivery: Delivery
     message: str = ""
+    pooled: bool = False
+    """Whether the node says that its pool has a transaction with the account nonce."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,32 @@ class Sender:
         """
         with self.ledger.database.reading() as tx:
             _, tried = read_intent(tx, intent)
-        # What is stored can be sent without knowing what the chain asks for by now.
+        newest = delivered = self._send(tried)
+        # Where the account cannot pay the newest, one before may be in the pool still, or get there again.
+        while delivered.delivery is Delivery.REFUSED and len(tried) > 1:
+            tried = tried[:-1]
+            delivered = self._send(tried)
+        # What is stored was sent without knowing what the chain asks for by now.
         with contextlib.suppress(ChainError):
-            if building(self.node).number >= tried[-1].since_block + self.fees.patience:
-                self.replace(intent)
-        return self._send(intent)
+            if self._is_cheap(intent, newest) and self.replace(intent):
+                with self.ledger.database.reading() as tx:
+                    return self._send(read_intent(tx, intent)[1])
+        return delivered
+
+    def _is_cheap(self, intent: int, newest: Delivered) -> bool:
+        """Whether the newest bytes wait in the pool for too long, or are refused and would be cheap today.
+
+        What is refused for another reason, such as an account that cannot pay, is made no better by higher fees.
+        """
+        with self.ledger.database.reading() as tx:
+            tried = read_intent(tx, intent)[1][-1]
+        head = building(self.node)
+        if head.number < tried.since_block + self.fees.patience:
+            return False
+        if newest.delivery is not Delivery.REFUSED:
+            return newest.pooled
+        asked = quote(self.node, head)
+        return bool(asked.fee > tried.fee or asked.priority_fee > tried.priority_fee)
 
     def replace(self, intent: int) -> bool:
         """Store a further attempt that pays at least 10 % more, with the same account nonce; false if the limit is met.
@@ -152,6 +175,9 @@ class Sender:
 
     def _missing(self, row: Row[Any], hashes: list[str]) -> Outcome:
         """Where an intent stands of which there was no receipt."""
+        # Asked of the newest block first: not every node has the state of old ones.
+        if self.node.transaction_count(row.sender, "latest") <= row.account_nonce:
+            return Outcome()
         final = self.node.head("finalized")
         if final is None or self.node.transaction_count(row.sender, final.number) <= row.account_nonce:
             return Outcome()
@@ -161,15 +187,14 @@ class Sender:
     def _landed(self, hashes: list[str]) -> Receipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)
 
-    def _send(self, intent: int) -> Delivered:
-        with self.ledger.database.reading() as tx:
-            _, tried = read_intent(tx, intent)
+    def _send(self, tried: list[Row[Any]]) -> Delivered:
+        """Hand over the newest of these attempts."""
         try:
             self.node.send(tried[-1].raw)
-            found = Delivered(Delivery.TAKEN)
+            found = Delivered(Delivery.TAKEN, pooled=True)
         except Underpriced as error:
             # A transaction with this account nonce is in the pool: where there are several attempts, one of ours.
-            found = Delivered(Delivery.TAKEN if len(tried) > 1 else Delivery.UNKNOWN, str(error))
+            found = Delivered(Delivery.TAKEN if len(tried) > 1 else Delivery.UNKNOWN, str(error), pooled=True)
         except (NonceTooLow, Unanswered, Incomplete) as error:
             found = Delivered(Delivery.UNKNOWN, str(error))
         except Refused as error:

@@ -1,0 +1,83 @@
+"""Names and amounts at the edges of what they may be, on both databases."""
+
+import pytest
+
+from foreseal.payments.amounts import LARGEST
+from foreseal.payments.ledger import Duplicate, NotCovered, Unknown
+from foreseal.payments.ledger.identifiers import identifier
+from foreseal.payments.orders import memo
+from payments.scan import paid
+from payments.shop import BUYER, Shop
+
+IMPOSSIBLE = ["", "x" * 201, "a\0b", "\0", "\ud800", "a\udfffb"]
+# In pairs that a careless comparison takes for one.
+ALIKE = [
+    "Order",
+    "order",
+    "é",
+    "e\u0301",
+    "a",
+    "a ",
+    " a",
+    "ﬁ",
+    "fi",
+    "ß",
+    "ss",
+    "x" * 200,
+    "\U0001f600" * 200,
+    "%",
+    "_",
+]
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE, ids=ascii)
+def test_what_no_database_keeps_is_refused(shop: Shop, name: str) -> None:
+    with pytest.raises(ValueError, match=r"^id: "):
+        shop.draft(name)
+    with pytest.raises(ValueError, match=r"^id: "):
+        shop.refunds.reserve(name, "a", 1)
+    for ask in (shop.orders.get, shop.orders.store, shop.refunds.get, shop.payouts.get, shop.orders.void):
+        with pytest.raises(Unknown, match="there is no"):
+            ask(name)
+    with pytest.raises(Unknown):
+        shop.refunds.reserve("r", name, 1)
+
+
+@pytest.mark.parametrize("value", [None, 5, b"a"])
+def test_what_is_no_text_is_no_name(value: object) -> None:
+    with pytest.raises(TypeError, match=r"^id: "):
+        identifier(value)
+
+
+def test_names_that_look_alike_are_not_one(shop: Shop) -> None:
+    for name in ALIKE:
+        shop.stored(name, 100)
+    assert sorted(shop.orders.in_state(*{shop.orders.get(name).state for name in ALIKE})) == sorted(ALIKE)
+    with pytest.raises(Duplicate):
+        shop.draft("Order")
+    shop.orders.void("Order")
+    assert shop.place("order") == "Stored, unused / idle"
+    assert len({memo(name) for name in ALIKE}) == len(ALIKE)
+    for name in ALIKE[1:]:
+        shop.captures.capture(name)
+    shop.settle()
+    for name in ALIKE[1:]:
+        shop.refunds.refund(name, name, 100)
+    shop.settle()
+    assert [each.amount for each in paid(shop.chain)] == [100] * len(ALIKE[1:])
+    assert shop.balance().faults == ()
+    assert [entry.subject_id for entry in shop.orders.timeline("é")] == ["é"] * len(shop.orders.timeline("é"))
+
+
+def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> None:
+    shop.chain.change(lambda state: state.balances.update({BUYER.address.lower(): LARGEST}))
+    shop.captured("a", LARGEST)
+    shop.refunds.refund("1", "a", LARGEST - 1)
+    with pytest.raises(NotCovered, match="1 are left"):
+        shop.refunds.reserve("2", "a", 2)
+    shop.refunds.refund("3", "a", 1)
+    shop.settle()
+    shop.captured("b", LARGEST)
+    found = shop.balance()
+    assert (found.received, found.captured, found.refunded) == (2 * LARGEST, 2 * LARGEST, LARGEST)
+    assert found.faults == ()

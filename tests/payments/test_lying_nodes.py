@@ -1,0 +1,236 @@
+"""Nodes that leave things out: receipts, logs, state, blocks. Nothing is paid twice, and nothing stops for good."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from foreseal.errors import RpcError
+from foreseal.payments.chain import Incomplete
+from foreseal.payments.ledger.tables import attempts
+from foreseal.payments.watching import Watch, Watcher
+from payments.fake.blocks import decoded
+from payments.fake.contracts import selector
+from payments.scan import paid, received
+from payments.shop import ADDRESS, BUYER, SHOP, Shop
+
+LOW = BUYER.address.lower()
+OWN = SHOP.address.lower()
+POLICY_FORBIDS = selector("PolicyForbids(bytes32,uint64)")
+
+
+def refund_place(shop: Shop, id: str) -> str:
+    refund = shop.refunds.get(id)
+    return f"{refund.state} / {refund.step}"
+
+
+def answers(shop: Shop, method: str, instead: Callable[..., Any]) -> None:
+    """Let the node answer something else; `instead` gets the true answer's method first."""
+    true = getattr(shop.node, method)
+    setattr(shop.node, method, lambda *params: instead(true, *params))
+
+
+def honest(shop: Shop, method: str) -> None:
+    delattr(shop.node, method)
+
+
+def test_a_refund_whose_receipt_is_withheld_is_not_paid_again(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.refunds.refund("r", "a", 500)
+    answers(shop, "eth_getTransactionReceipt", lambda true, hash: None)
+    shop.chain.mine(shop.chain.finality + 1)
+    for _ in range(3):
+        (error,) = shop.refunds.resume().values()
+        assert isinstance(error, Incomplete)
+        shop.chain.mine()
+    assert refund_place(shop, "r") == "Broadcast / idle"
+    honest(shop, "eth_getTransactionReceipt")
+    shop.settle()
+    assert refund_place(shop, "r") == "Complete / final"
+    assert [each.amount for each in paid(shop.chain)] == [500]
+
+
+def test_a_receipt_that_says_success_and_has_no_logs_is_not_taken_for_a_failure(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.captures.capture(shop.stored("b", 300))
+    shop.refunds.refund("r", "a", 500)
+    answers(shop, "eth_getTransactionReceipt", lambda true, hash: {**(true(hash) or {"blockNumber": None}), "logs": []})
+    answers(shop, "eth_getLogs", lambda true, wanted: [])
+    shop.chain.mine(shop.chain.finality + 1)
+    for _ in range(3):
+        shop.go_on()
+        shop.chain.mine()
+    assert isinstance(shop.refunds.resume()["r"], Incomplete)
+    assert isinstance(shop.progress.resume()["b"], Incomplete)
+    assert refund_place(shop, "r") == "Broadcast / idle"
+    assert shop.place("b") == "Stored, unused / broadcast"
+    honest(shop, "eth_getTransactionReceipt")
+    honest(shop, "eth_getLogs")
+    shop.settle()
+    assert refund_place(shop, "r") == "Complete / final"
+    assert shop.place("b") == "Used, captured / final"
+    assert [each.amount for each in paid(shop.chain)] == [500]
+
+
+def test_a_node_without_old_state_still_gets_what_is_stored(shop: Shop) -> None:
+    def count(true: Callable[..., Any], address: str, block: str) -> Any:
+        if block.startswith("0x"):
+            raise RpcError(-32000, "missing trie node 12 (path ) state 0x34 is not available")
+        return true(address, block)
+
+    answers(shop, "eth_getTransactionCount", count)
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.mine(shop.chain.finality)
+    shop.captures.capture(shop.stored("b"))
+    shop.chain.drop()
+    shop.chain.mine()
+    assert shop.progress.resume() == {}
+    shop.settle()
+    assert [shop.place(id) for id in "ab"] == ["Used, captured / final"] * 2
+
+
+def test_while_the_account_cannot_pay_gas_its_fees_do_not_rise(shop: Shop) -> None:
+    shop.node.poor.add(OWN)
+    shop.captures.capture(shop.stored("a", seconds=10**6))
+    for _ in range(30):
+        shop.chain.mine(10)
+        shop.go_on()
+    with shop.database.reading() as tx:
+        raws = tx.execute(select(attempts.c.raw)).scalars().all()
+    assert len(raws) == 1
+    shop.node.poor.clear()
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+
+
+def test_what_the_node_finds_too_cheap_gets_higher_fees(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a", seconds=10**6))
+    shop.chain.drop()
+    answers(shop, "eth_maxPriorityFeePerGas", lambda true: hex(5 * 10**9))
+
+    def send(true: Callable[..., Any], raw: str) -> Any:
+        if decoded(bytes.fromhex(raw[2:])).priority_fee < 5 * 10**9:
+            raise RpcError(-32000, "transaction underpriced: gas tip cap 1000000000, minimum needed 5000000000")
+        return true(raw)
+
+    answers(shop, "eth_sendRawTransaction", send)
+    shop.chain.mine(10)
+    shop.go_on()
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+
+
+def test_a_cancellation_in_a_lower_block_than_its_order_was_drafted_at_is_found(shop: Shop) -> None:
+    shop.chain.mine(30)
+    shop.stored("a")
+    shop.payer_cancels("a")
+    shop.orders.void("a")
+    shop.chain.mine()
+    shop.progress.look("a")
+    assert shop.place("a") == "Canceled / provisional"
+    shop.chain.reorganise(20)
+    assert shop.chain.find(shop.chain.blocks[12].landed[0].transaction.hash) is not None
+    shop.settle()
+    assert shop.place("a") == "Canceled / final"
+
+
+def test_a_log_without_its_receipt_takes_nothing_back(shop: Shop) -> None:
+    shop.stored("a")
+    shop.payer_cancels("a")
+    shop.orders.void("a")
+    shop.chain.mine()
+    shop.progress.look("a")
+    answers(shop, "eth_getTransactionReceipt", lambda true, hash: None)
+    assert list(shop.progress.resume()) == ["a"]
+    assert shop.place("a") == "Canceled / provisional"
+    honest(shop, "eth_getTransactionReceipt")
+    shop.settle()
+    assert shop.place("a") == "Canceled / final"
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_node_that_refuses_many_logs_is_asked_for_fewer_blocks(shop: Shop, limit: int) -> None:
+    def logs(true: Callable[..., Any], wanted: Any) -> Any:
+        found = true(wanted)
+        if len(found) > limit:
+            raise RpcError(-32005, "query returned more than 10000 results")
+        return found
+
+    answers(shop, "eth_getLogs", logs)
+    for amount in range(1, 9):
+        shop.pay(amount)
+        shop.chain.mine(amount)
+    shop.watcher.poll()
+    assert shop.rows() == {each.row() for each in received(shop.chain)}
+    assert shop.balance().received == 36
+
+
+def test_a_node_that_refuses_all_logs_is_not_asked_for_every_block(shop: Shop) -> None:
+    shop.chain.mine(1000)
+
+    def logs(true: Callable[..., Any], wanted: Any) -> Any:
+        raise RpcError(-32005, "daily request count exceeded, request rate limited")
+
+    answers(shop, "eth_getLogs", logs)
+    with pytest.raises(Exception, match="rate limited"):
+        shop.watcher.poll()
+    assert shop.node.calls.count("eth_getLogs") < 20
+
+
+def test_preconfirmed_logs_without_a_block_are_left_for_later(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.step()
+
+    def logs(true: Callable[..., Any], wanted: Any) -> Any:
+        found = true(wanted)
+        return [
+            {**log, "blockNumber": None, "logIndex": None} if wanted["fromBlock"] == "pending" else log for log in found
+        ]
+
+    answers(shop, "eth_getLogs", logs)
+    shop.watcher.poll()
+    shop.chain.mine()
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / provisional"
+
+
+def test_a_node_that_knows_no_pending_block_is_asked_for_the_newest(shop: Shop) -> None:
+    def block(true: Callable[..., Any], name: str, full: bool) -> Any:
+        if name == "pending":
+            raise RpcError(-32000, "pending block is not available")
+        return true(name, full)
+
+    answers(shop, "eth_getBlockByNumber", block)
+    shop.captures.capture(shop.stored("a"))
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+
+
+@pytest.mark.parametrize("scope", ["TRANSFER_SENDER_POLICY", "TRANSFER_EXECUTOR_POLICY"])
+def test_a_policy_against_the_merchant_blocks_nobodys_refund(shop: Shop, scope: str) -> None:
+    from eth_utils.crypto import keccak
+
+    shop.captured("a", 500)
+
+    def estimate(true: Callable[..., Any], call: Any, block: str) -> Any:
+        data = POLICY_FORBIDS + keccak(text=scope) + (7).to_bytes(32, "big")
+        raise RpcError(3, "execution reverted", f'"0x{data.hex()}"'.encode())
+
+    answers(shop, "eth_estimateGas", estimate)
+    with pytest.raises(Exception, match="reverts"):
+        shop.refunds.refund("r", "a", 500)
+    assert refund_place(shop, "r") == "Reserved / idle"
+    honest(shop, "eth_estimateGas")
+    shop.settle()
+    assert refund_place(shop, "r") == "Complete / final"
+
+
+def test_a_memo_of_another_chain_names_no_order(shop: Shop) -> None:
+    from foreseal.payments.orders import memo
+
+    shop.stored("a")
+    shop.pay(500, memo("a"))
+    other = Watch(1, ADDRESS, SHOP.address, policy=shop.policy)
+    Watcher(shop.ledger, shop.rpc, other).poll()
+    assert len(shop.orders.timeline("a")) == 3
