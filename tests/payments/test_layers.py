@@ -18,6 +18,7 @@ LAYERS = [
     {"progress", "watching", "disbursing"},
     {"captures", "cancellations", "refunds", "payouts"},
     {"configuration"},
+    {"x402"},
 ]
 # Another part of the product, of which nothing here makes use.
 APART = {"contracts", "testing"}

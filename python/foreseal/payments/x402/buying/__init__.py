@@ -1,0 +1,34 @@
+"""Buying: paying for requests within a policy."""
+
+from foreseal.payments.x402.buying.buyer import Buyer, Payment, Wanted
+from foreseal.payments.x402.buying.errors import (
+    BuyingError,
+    OutcomeUnknown,
+    PaymentRefused,
+    Refusal,
+    Rule,
+    Unreadable,
+)
+from foreseal.payments.x402.buying.policy import Asset, Caps, Policy, Word
+from foreseal.payments.x402.buying.purchases import Purchases
+from foreseal.payments.x402.buying.transports import PURCHASE, AsyncPayingTransport, PayingTransport
+
+__all__ = [
+    "PURCHASE",
+    "Asset",
+    "AsyncPayingTransport",
+    "Buyer",
+    "BuyingError",
+    "Caps",
+    "OutcomeUnknown",
+    "PayingTransport",
+    "Payment",
+    "PaymentRefused",
+    "Policy",
+    "Purchases",
+    "Refusal",
+    "Rule",
+    "Unreadable",
+    "Wanted",
+    "Word",
+]

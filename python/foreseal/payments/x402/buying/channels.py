@@ -1,0 +1,38 @@
+"""What a buyer knows of its payment channels, kept across restarts."""
+
+import json
+
+from sqlalchemy import ColumnElement, delete, insert, select, update
+from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
+
+from foreseal.payments.ledger import Database
+from foreseal.payments.x402.buying.tables import channels
+
+
+class Channels:
+    """The `ClientChannelStorage` of the package `x402`, in a database."""
+
+    def __init__(self, database: Database, payer: str) -> None:
+        self._database = database
+        self._payer = payer
+
+    def get(self, key: str) -> BatchSettlementClientContext | None:
+        """What is known of a channel, by its id."""
+        with self._database.reading() as tx:
+            found = tx.execute(select(channels.c.state).where(self._same(key))).scalar_one_or_none()
+        return None if found is None else BatchSettlementClientContext.from_dict(json.loads(found))
+
+    def set(self, key: str, context: BatchSettlementClientContext) -> None:
+        """Keep what is known of a channel."""
+        state = json.dumps(context.to_dict(), sort_keys=True)
+        with self._database.transaction() as tx:
+            if not tx.execute(update(channels).where(self._same(key)).values(state=state)).rowcount:
+                tx.execute(insert(channels).values(payer=self._payer, channel=key.lower(), state=state))
+
+    def delete(self, key: str) -> None:
+        """Forget a channel."""
+        with self._database.transaction() as tx:
+            tx.execute(delete(channels).where(self._same(key)))
+
+    def _same(self, key: str) -> ColumnElement[bool]:
+        return (channels.c.payer == self._payer) & (channels.c.channel == key.lower())

@@ -1,0 +1,78 @@
+"""Buyers on one database, and what their tests ask of it."""
+
+from dataclasses import replace
+from typing import Any
+
+import httpx
+from sqlalchemy import Row, select
+
+from foreseal.payments.ledger import Database
+from foreseal.payments.x402.buying import Asset, Buyer, Caps, PayingTransport, Policy, Purchases
+from foreseal.payments.x402.buying.purchases import counted
+from foreseal.payments.x402.buying.tables import budgets, purchases
+from payments.shop import BUYER
+from payments.x402.seller_double import NETWORK, TOKEN, Seller
+
+USDC = Asset(NETWORK, TOKEN)
+NOON = 1_700_000_000 - 1_700_000_000 % 86_400 + 43_200
+"""In seconds since 1970."""
+
+
+def policy(
+    per_request: int = 1000, per_session: int = 5000, per_day: int = 8000, deposit: int = 0, **other: Any
+) -> Policy:
+    """With caps for one asset."""
+    return Policy({USDC: Caps(per_request, per_session, per_day, deposit)}, **other)
+
+
+class Buyers:
+    """`restart` is a new process on the same database."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.now = NOON
+        self.restart()
+
+    def restart(self) -> None:
+        self.close()
+        self.database = Database(self.url)
+        self.purchases = Purchases(self.database, lambda: self.now)
+
+    def close(self) -> None:
+        if hasattr(self, "database"):
+            self.database.close()
+
+    def buyer(self, rules: Policy | None = None, session: str = "a", key: Any = BUYER) -> Buyer:
+        return Buyer(key, rules or policy(), self.purchases, session)
+
+    def client(self, seller: Seller, rules: Policy | None = None, session: str = "a", key: Any = BUYER) -> httpx.Client:
+        buyer = self.buyer(rules, session, key)
+        return httpx.Client(transport=PayingTransport(buyer, httpx.MockTransport(seller)), base_url="http://seller")
+
+    def rows(self) -> list[Row[Any]]:
+        with self.database.reading() as tx:
+            return list(tx.execute(select(purchases)))
+
+    def stages(self) -> list[str]:
+        return sorted(row.stage for row in self.rows())
+
+    def committed(self) -> dict[str, int]:
+        """What counts by period; it must be the sum over the purchases of each."""
+        with self.database.reading() as tx:
+            found = {row.period: row.committed for row in tx.execute(select(budgets))}
+            rows = list(tx.execute(select(purchases)))
+        sums = dict.fromkeys(found, 0)
+        for row in rows:
+            sums[f"session {row.session}"] += counted(row)
+            sums[f"day {row.day}"] += counted(row)
+        assert found == sums
+        return found
+
+    def day(self) -> int:
+        """What counts today."""
+        return next((units for period, units in self.committed().items() if period.startswith("day")), 0)
+
+
+def strict(rules: Policy, **other: Any) -> Policy:
+    """A policy with other settings."""
+    return replace(rules, **other)

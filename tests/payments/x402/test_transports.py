@@ -1,0 +1,202 @@
+"""The transports of httpx and the adapter of requests: bodies, streams, redirects, hosts; the same for each."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+import requests
+from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
+
+from foreseal.payments.x402.buying import (
+    AsyncPayingTransport,
+    Buyer,
+    OutcomeUnknown,
+    PayingTransport,
+    PaymentRefused,
+    Policy,
+    Rule,
+)
+from foreseal.payments.x402.buying.adapters import PayingAdapter
+from foreseal.payments.x402.buying.tables import Stage
+from payments.x402.buyers import Buyers, policy
+from payments.x402.seller_double import PAYEE, Seller, paid, terms
+
+
+class Adapter(BaseAdapter):
+    """Hands requests' requests to a seller."""
+
+    def __init__(self, seller: Seller) -> None:
+        super().__init__()
+        self.seller = seller
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        body: Any = request.body or b""
+        content = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else b"".join(body)
+        asked = httpx.Request(str(request.method), str(request.url), headers=dict(request.headers), content=content)
+        given = self.seller(asked)
+        response = requests.Response()
+        response.status_code, response.url, response.request = given.status_code, str(request.url), request
+        response.headers = CaseInsensitiveDict(given.headers)
+        raw = httpx.ByteStream(given.content)
+        response.raw = type("Raw", (), {"read": lambda *_, **__: b"".join(raw), "close": lambda *_: None})()
+        response._content = given.content
+        return response
+
+    def close(self) -> None:
+        pass
+
+
+Ask = Callable[..., tuple[int, str]]
+"""Asks a seller by a method, for a URL, with a body; status and text."""
+
+
+def by_httpx(seller: Seller, buyer: Buyer) -> Ask:
+    client = httpx.Client(transport=PayingTransport(buyer, httpx.MockTransport(seller)), follow_redirects=True)
+
+    def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
+        answer = client.request(method, url, content=content)
+        return answer.status_code, answer.text
+
+    return ask
+
+
+def by_async_httpx(seller: Seller, buyer: Buyer) -> Ask:
+    def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
+        async def run() -> tuple[int, str]:
+            transport = AsyncPayingTransport(buyer, httpx.MockTransport(seller))
+            async with httpx.AsyncClient(transport=transport, follow_redirects=True) as client:
+                answer = await client.request(method, url, content=_as_async(content))
+                return answer.status_code, answer.text
+
+        return asyncio.run(run())
+
+    return ask
+
+
+def by_requests(seller: Seller, buyer: Buyer) -> Ask:
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, PayingAdapter(buyer, Adapter(seller)))
+
+    def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
+        answer = session.request(method, url, data=content)
+        return answer.status_code, answer.text
+
+    return ask
+
+
+def _as_async(content: Any) -> Any:
+    if content is None or isinstance(content, bytes):
+        return content
+
+    async def parts() -> AsyncIterator[bytes]:
+        for part in content:
+            yield part
+
+    return parts()
+
+
+@pytest.fixture(params=[by_httpx, by_async_httpx, by_requests])
+def asks(request: pytest.FixtureRequest) -> Callable[[Seller, Buyer], Ask]:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def new_url(tmp_path: Any) -> Callable[[], str]:
+    """One database is enough here: the other is tried where the tables are."""
+    return lambda: f"sqlite:///{tmp_path}/buyer.db"
+
+
+Asks = Callable[[Seller, Buyer], Ask]
+
+
+def test_a_body_is_sent_twice_and_the_answer_is_that_of_the_paid_request(buyers: Buyers, asks: Asks) -> None:
+    seller = Seller()
+    ask = asks(seller, buyers.buyer())
+    assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
+    assert ask("POST", "http://seller/b", iter([b"a ", b"stream"])) == (200, "the answer")
+    assert [request.content for request in seller.requests] == [b"body", b"body", b"a stream", b"a stream"]
+    assert ["PAYMENT-SIGNATURE" in request.headers for request in seller.requests] == [False, True, False, True]
+    assert buyers.stages() == [Stage.SPENT, Stage.SPENT]
+
+
+def test_whatever_the_paid_request_is_answered_is_the_answer(buyers: Buyers, asks: Asks) -> None:
+    seller = Seller(lambda _: httpx.Response(418, text="teapot"))
+    assert asks(seller, buyers.buyer())("GET", "http://seller/a") == (418, "teapot")
+    assert buyers.stages() == [Stage.PRESENTED]
+
+
+def test_a_redirect_takes_no_payment_along_and_pays_nobody_else(buyers: Buyers, asks: Asks) -> None:
+    other = Seller()
+    home = Seller(lambda payment: httpx.Response(307, headers={"Location": "http://other/a", **paid(payment).headers}))
+
+    def net(request: httpx.Request) -> httpx.Response:
+        return (home if request.url.host == "seller" else other)(request)
+
+    with pytest.raises(PaymentRefused, match="http://seller:80 led to http://other:80") as caught:
+        asks(net, buyers.buyer())("POST", "http://seller/a", b"body")  # type: ignore[arg-type]
+    assert caught.value.refusals[0].rule is Rule.REDIRECT
+    assert [request.headers.get("PAYMENT-SIGNATURE") for request in other.requests] == [None]
+    assert (len(home.payments), buyers.day()) == (1, 1000)
+
+
+def test_a_redirect_from_what_is_free_to_another_host_is_paid_where_the_policy_names_it(
+    buyers: Buyers, asks: Asks
+) -> None:
+    seller = Seller(moved={"/a": "https://other/b", "/c": "http://other/d", "/e": "/f", "/g": "https://seller/h"})
+    with pytest.raises(PaymentRefused, match="redirect"):
+        asks(seller, buyers.buyer())("GET", "http://seller/a")
+    named = buyers.buyer(policy(hosts=frozenset({"other", "seller"})))
+    assert asks(seller, named)("GET", "http://seller/a") == (200, "the answer")
+    with pytest.raises(PaymentRefused, match=r"redirect: https://seller:443 led to http://other:80, .* not encrypted"):
+        asks(seller, named)("GET", "https://seller/c")
+    assert asks(seller, buyers.buyer())("GET", "https://seller/e") == (200, "the answer")
+    assert asks(seller, buyers.buyer())("GET", "http://seller/g") == (200, "the answer")
+    with pytest.raises(PaymentRefused, match="redirect"):
+        asks(seller, buyers.buyer())("GET", "http://seller:81/g")
+
+
+@pytest.mark.parametrize(
+    ("rules", "rule"),
+    [
+        (policy(hosts=frozenset({"other", "seller:444"})), Rule.HOST),
+        (policy(hosts=frozenset()), Rule.HOST),
+        (policy(payees=frozenset({"0x" + 40 * "1"})), Rule.PAYEE),
+        (policy(longest_validity=59), Rule.VALIDITY),
+        (policy(schemes=frozenset({"upto"})), Rule.SCHEME),
+        (Policy({}), Rule.NETWORK),
+    ],
+)
+def test_what_is_on_no_list_is_not_paid(buyers: Buyers, asks: Asks, rules: Policy, rule: Rule) -> None:
+    seller = Seller()
+    with pytest.raises(PaymentRefused, match=f"^{rule}: ") as caught:
+        asks(seller, buyers.buyer(rules))("GET", "http://seller/a")
+    assert [refusal.rule for refusal in caught.value.refusals] == [rule]
+    assert (seller.payments, buyers.rows()) == ([], [])
+
+
+def test_what_is_on_the_lists_is_paid(buyers: Buyers, asks: Asks) -> None:
+    rules = policy(hosts=frozenset({"SELLER:80"}), payees=frozenset({PAYEE.lower()}), longest_validity=60)
+    assert asks(Seller(), buyers.buyer(rules))("GET", "http://seller/a") == (200, "the answer")
+    with pytest.raises(PaymentRefused, match="asset: 0x1"):
+        asks(Seller(accepts=(terms(asset="0x" + 40 * "1"),)), buyers.buyer(rules))("GET", "http://seller/b")
+
+
+def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buyers: Buyers, asks: Asks) -> None:
+    ask = asks(seller := Seller(), buyers.buyer())
+    seen: list[BaseException] = []
+
+    def meanwhile(payment: Any) -> httpx.Response:
+        try:
+            buyers.client(Seller()).post("http://seller/a", content=b"body")
+        except OutcomeUnknown as error:
+            seen.append(error)
+        return paid(payment)
+
+    seller.answer = meanwhile
+    assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
+    assert len(seen) == 1
+    assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
