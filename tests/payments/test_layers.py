@@ -9,7 +9,7 @@ ROOT = Path(foreseal.payments.__file__).parent
 
 # Lowest first; modules of one layer do not import each other.
 LAYERS = [
-    {"amounts", "crash_points"},
+    {"amounts", "crash_points", "contracts"},
     {"typed_data"},
     {"chain"},
     {"ledger"},
@@ -20,8 +20,8 @@ LAYERS = [
     {"configuration"},
     {"x402"},
 ]
-# Another part of the product, of which nothing here makes use.
-APART = {"contracts", "testing"}
+# Apart from the product's layers.
+APART = {"testing"}
 
 
 def test_imports_point_down_only() -> None:

@@ -13,7 +13,7 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
-from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, State, following
+from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, SETTLEMENT, State, following
 from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
 
@@ -90,10 +90,26 @@ def expected_of_disbursements() -> set[Row]:
     return rows | {("Complete", step, "reopen", "Broadcast", "idle") for step in ("provisional", "confirmed")}
 
 
+def expected_of_settlements() -> set[Row]:
+    rows: set[Row] = {
+        (None, "", "release", "Released", "idle"),
+        (None, "", "settle", "Submitted", "intended"),
+        ("Submitted", "failed", "settle", "Submitted", "intended"),
+    }
+    rows |= {("Submitted", step, trigger, "Submitted", after) for step, trigger, after in FLIGHT}
+    rows |= {("Submitted", step, "landed", "Settled", "provisional") for step in ("intended", "broadcast", "unknown")}
+    rows |= {("Settled", step, trigger, "Settled", deeper) for step, trigger, deeper in SAFETY}
+    return rows | {("Settled", step, "reopen", "Submitted", "unknown") for step in ("provisional", "confirmed")}
+
+
 each = pytest.mark.parametrize(
     ("transitions", "expected"),
-    [(ORDER, expected_of_orders()), (DISBURSEMENT, expected_of_disbursements())],
-    ids=["orders", "disbursements"],
+    [
+        (ORDER, expected_of_orders()),
+        (DISBURSEMENT, expected_of_disbursements()),
+        (SETTLEMENT, expected_of_settlements()),
+    ],
+    ids=["orders", "disbursements", "settlements"],
 )
 
 

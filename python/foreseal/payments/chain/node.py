@@ -79,12 +79,16 @@ class Node(Protocol):
         """The next account nonce as of a block."""
         ...
 
+    def code(self, address: str, block: Block) -> bytes:
+        """The code of a contract; empty where there is none."""
+        ...
+
     def has_code(self, address: str, block: Block) -> bool:
         """Whether a contract is there."""
         ...
 
-    def call(self, to: str, data: bytes, block: Block) -> bytes:
-        """What a call returns. Raises `Reverted`."""
+    def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
+        """What a call returns, made by `sender` or by nobody. Raises `Reverted`."""
         ...
 
     def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:

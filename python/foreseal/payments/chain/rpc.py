@@ -118,13 +118,18 @@ class RpcNode:
         """eth_getTransactionCount."""
         return _number(self._ask("eth_getTransactionCount", address, _block(block)))
 
+    def code(self, address: str, block: Block) -> bytes:
+        """eth_getCode."""
+        return bytes(_bytes(self._ask("eth_getCode", address, _block(block))))
+
     def has_code(self, address: str, block: Block) -> bool:
         """eth_getCode."""
-        return _bytes(self._ask("eth_getCode", address, _block(block))) != b""
+        return bool(self.code(address, block))
 
-    def call(self, to: str, data: bytes, block: Block) -> bytes:
+    def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
         """eth_call. Raises `Reverted`."""
-        return _bytes(self._ask("eth_call", {"to": to, "data": _hex(data)}, _block(block)))
+        made_by = {} if sender is None else {"from": sender}
+        return _bytes(self._ask("eth_call", {"to": to, "data": _hex(data)} | made_by, _block(block)))
 
     def estimate_gas(self, sender: str, to: str, data: bytes, block: Block) -> int:
         """eth_estimateGas. Raises `Reverted`."""

@@ -10,7 +10,7 @@ from foreseal.payments.ledger.errors import (
     Unknown,
     WrongSchema,
 )
-from foreseal.payments.ledger.states import DisbursementState, OrderState, Place, Step, Trigger
+from foreseal.payments.ledger.states import DisbursementState, OrderState, Place, SettlementState, Step, Trigger
 from foreseal.payments.ledger.timeline import Entry, entries
 from foreseal.payments.ledger.transitions import Ledger, locked, read
 
@@ -26,6 +26,7 @@ __all__ = [
     "OrderState",
     "Overtaken",
     "Place",
+    "SettlementState",
     "Step",
     "Trigger",
     "Unknown",

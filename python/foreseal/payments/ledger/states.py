@@ -12,6 +12,7 @@ Drafted -> Signed, unused -> Stored, unused --capture--> Used, captured
 any but the last of each way --expire--> Expired
 
 Reserved -> Broadcast -> Complete | Blocked           refunds and payouts
+Submitted -> Settled | Released                       payments over x402
 ```
 """
 
@@ -43,7 +44,16 @@ class DisbursementState(StrEnum):
     BLOCKED = "Blocked"
 
 
-State = OrderState | DisbursementState
+class SettlementState(StrEnum):
+    """What the settlement of somebody's signed payment has come to."""
+
+    SUBMITTED = "Submitted"
+    SETTLED = "Settled"
+    RELEASED = "Released"
+    """Nothing was charged, and nothing will be."""
+
+
+State = OrderState | DisbursementState | SettlementState
 
 
 class Step(StrEnum):
@@ -80,6 +90,8 @@ class Trigger(StrEnum):
     RESERVE = "amount reserved"
     SUBMIT = "merchant submits the transfer"
     BLOCK = "recipient is forbidden"
+    SETTLE = "facilitator submits the payment"
+    RELEASE = "nothing is charged"
     TAKEN = "node took the transaction"
     LOST = "node's answer is unknown"
     FAIL = "transaction can no longer have an effect"
@@ -163,11 +175,25 @@ def _disbursement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     yield from _effect(DisbursementState.COMPLETE, Place(broadcast))
 
 
+def _settlement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+    submitted, settled = SettlementState.SUBMITTED, SettlementState.SETTLED
+    yield (None, Trigger.RELEASE), Place(SettlementState.RELEASED)
+    for place in (None, Place(submitted, Step.FAILED)):
+        yield (place, Trigger.SETTLE), Place(submitted, Step.INTENDED)
+    yield from _flight(submitted)
+    for step in _IN_FLIGHT:
+        yield (Place(submitted, step), Trigger.LANDED), Place(settled, Step.PROVISIONAL)
+    yield from _effect(settled, Place(submitted, Step.UNKNOWN))
+
+
 ORDER: Transitions = dict(_order())
 """All transitions of an order; None is before it exists."""
 
 DISBURSEMENT: Transitions = dict(_disbursement())
 """All transitions of a refund or a payout."""
+
+SETTLEMENT: Transitions = dict(_settlement())
+"""All transitions of a settlement."""
 
 
 def following(transitions: Transitions, place: Place | None, trigger: Trigger) -> Place:

@@ -35,6 +35,7 @@ class Purpose(StrEnum):
     CANCEL = "cancel"
     REFUND = "refund"
     PAYOUT = "payout"
+    SETTLE = "settle"
 
 
 class Ending(StrEnum):

@@ -20,6 +20,8 @@ _TRANSITIONS: dict[str, Transitions] = {
     refunds.name: DISBURSEMENT,
     payouts.name: DISBURSEMENT,
 }
+TRANSITIONS = "transitions"
+"""Key of a table's `info` under which a part of its own has its transitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Ledger:
 
     def create(self, tx: Connection, table: Table, trigger: Trigger, **values: Any) -> None:
         """Insert what a trigger brings into being. Raises `Duplicate` if its id or another key is taken."""
-        place = following(_TRANSITIONS[table.name], None, trigger)
+        place = following(_transitions(table), None, trigger)
         try:
             with tx.begin_nested():
                 tx.execute(insert(table).values(**values, state=place.state, step=place.step))
@@ -48,7 +50,7 @@ class Ledger:
         are JSON for the timeline.
         """
         before = Place(row.state, row.step)
-        after = following(_TRANSITIONS[table.name], before, trigger)
+        after = following(_transitions(table), before, trigger)
         same = (table.c.id == row.id) & (table.c.state == before.state) & (table.c.step == before.step)
         changed = tx.execute(update(table).where(same).values(state=after.state, step=after.step))
         if changed.rowcount != 1:
@@ -58,7 +60,12 @@ class Ledger:
 
     def allows(self, table: Table, row: Row[Any], trigger: Trigger) -> bool:
         """Whether a trigger leads anywhere from where a thing was when it was read."""
-        return (Place(row.state, row.step), trigger) in _TRANSITIONS[table.name]
+        return (Place(row.state, row.step), trigger) in _transitions(table)
+
+
+def _transitions(table: Table) -> Transitions:
+    own: Transitions | None = table.info.get(TRANSITIONS)
+    return _TRANSITIONS[table.name] if own is None else own
 
 
 def read(tx: Connection, table: Table, id: str) -> Row[Any]:

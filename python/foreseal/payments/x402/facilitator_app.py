@@ -1,0 +1,136 @@
+"""The facilitator over HTTP, as x402 v2 has it: `/verify`, `/settle`, `/supported`, and `/status/{payment}`.
+
+Answers of 200 say what is so, also that a payment is invalid; 400 what was wrong with the call; 503 that the node did
+not answer, so that nothing is known.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from foreseal.payments.chain import ChainError
+from foreseal.payments.sending import SendingError
+from foreseal.payments.x402.facilitator import Facilitator
+from foreseal.payments.x402.identities import PaymentKey
+from foreseal.payments.x402.proof import Status
+from foreseal.payments.x402.wire import Malformed, read_body
+
+_log = logging.getLogger(__name__)
+
+LARGEST_BODY = 512 * 1024
+"""Bytes: a claim of 200 vouchers is less."""
+_EVERY = 1.0
+"""Seconds between two looks at settlements that are not final."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlette:
+    """The ASGI application. While it runs, it follows what it settled until that is final, and sends it again where a
+    reorganisation took it back; `every` so many seconds."""
+
+    @contextlib.asynccontextmanager
+    async def following(_: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(_follow(facilitator, every))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def verify(request: Request) -> Response:
+        payment, requirements = read_body(await read_bounded(request))
+        return _answer(await run_in_threadpool(facilitator.verify, payment, requirements))
+
+    async def settle(request: Request) -> Response:
+        payment, requirements = read_body(await read_bounded(request))
+        return _answer(await run_in_threadpool(facilitator.settle, payment, requirements))
+
+    async def supported(_: Request) -> Response:
+        return _answer(await run_in_threadpool(facilitator.supported))
+
+    async def status(request: Request) -> Response:
+        key = PaymentKey.parse(request.path_params["payment"])
+        found = await run_in_threadpool(facilitator.status, key, _deadline(request))
+        return JSONResponse({"payment": key.name} | status_object(found), headers={"cache-control": "no-store"})
+
+    return Starlette(
+        routes=[
+            Route("/verify", _guarded(verify), methods=["POST"]),
+            Route("/settle", _guarded(settle), methods=["POST"]),
+            Route("/supported", _guarded(supported)),
+            Route("/status/{payment}", _guarded(status)),
+        ],
+        lifespan=following,
+    )
+
+
+def status_object(found: Status) -> dict[str, Any]:
+    """A status as JSON has it: amounts as text."""
+    block = found.final_block
+    return {
+        "status": found.fate.value,
+        "final": found.final,
+        "neverSettled": found.never,
+        "transaction": found.transaction,
+        "amount": None if found.amount is None else str(found.amount),
+        "finalBlock": None if block is None else {"number": block.number, "hash": block.hash, "time": block.timestamp},
+    }
+
+
+async def read_bounded(request: Request, most: int = LARGEST_BODY) -> bytes:
+    """The body of a request. Raises `Malformed` for one of more than `most` bytes."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise Malformed(f"body: is more than {most} bytes")
+    return body
+
+
+def _deadline(request: Request) -> int | None:
+    given = request.query_params.get("deadline")
+    if given is None:
+        return None
+    if not given.isascii() or not given.isdigit() or len(given) > 15:
+        raise Malformed(f"deadline: {given!r} is no time in seconds since 1970")
+    return int(given)
+
+
+def _guarded(endpoint: Endpoint) -> Endpoint:
+    async def guarded(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except ValueError as error:  # `Malformed`, and what cannot be a number or an address
+            return JSONResponse({"error": str(error)}, status_code=400)
+        except (ChainError, SendingError) as error:
+            _log.warning("the node did not help: %s", error)
+            return JSONResponse({"error": f"nothing is known: {error}"}, status_code=503)
+
+    return guarded
+
+
+def _answer(found: BaseModel) -> Response:
+    return JSONResponse(found.model_dump(by_alias=True, exclude_none=True, mode="json"))
+
+
+async def _follow(facilitator: Facilitator, every: float) -> None:
+    while True:
+        try:
+            errors = await run_in_threadpool(facilitator.settlements.resume)
+        except Exception:  # whatever it was, settlements must go on being followed
+            _log.exception("settlements could not be followed")
+        else:
+            for payment, error in errors.items():
+                _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})
+        await asyncio.sleep(every)

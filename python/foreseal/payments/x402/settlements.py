@@ -1,0 +1,290 @@
+"""Settlements of signed payments: each is one transaction, stored before it is sent.
+
+```text
+wait for the payer's turn            one settlement of a payer is on its way at a time
+  |
+simulate on `pending`                would revert: refused, nothing is stored
+  |
+  |  one database transaction:       the turn, if nobody had it since
+  |                                  the settlement: unique by chain, contract, payer and nonce
+  |                                  account nonce, signed bytes
+commit
+  |
+send . . . receipt, which gives the turn back -> provisional -> confirmed -> final
+```
+
+What was simulated is still so when it is sent: nothing else of that payer was sent in between by whoever shares the
+database. So a transaction reverts only where the payer, or whoever governs the token, is faster than a step of the
+node.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from foreseal.payments.chain import ChainError, Receipt
+from foreseal.payments.chain.token import transfers
+from foreseal.payments.ledger import Duplicate, Ledger, LedgerError, SettlementState, Step, Trigger, locked, read
+from foreseal.payments.ledger.tables import Ending, Purpose, attempts, transactions
+from foreseal.payments.sending import (
+    Call,
+    Outcome,
+    Sender,
+    SendingError,
+    building,
+    close,
+    is_open,
+    note_delivery,
+    open_intent,
+)
+from foreseal.payments.settlement import follow
+from foreseal.payments.x402.identities import Payment, PaymentKey
+from foreseal.payments.x402.tables import settlements, turns
+
+
+class AlreadySettling(Exception):
+    """The payment is being settled, or was, in another way than is asked for now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long answers wait."""
+
+    seconds: float = 5.0
+    """For the payer's turn, and for a receipt."""
+    look: float = 0.02
+    """Seconds between two looks."""
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def until(self, look: Callable[[], Any], what: str) -> Any:
+        """What `look` finds as soon as that is not None. Raises TimeoutError."""
+        end = self.now() + self.seconds
+        while True:
+            found = look()
+            if found is not None:
+                return found
+            if self.now() >= end:
+                raise TimeoutError(f"{what}: not within {self.seconds} s")
+            self.sleep(self.look)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A settlement that somebody asks for."""
+
+    payment: Payment
+    digest: bytes
+    """Of payload and demand: the same settlement may be asked for again, another one of the same payment may not."""
+
+
+class Settlements:
+    """The settlements that one key pays the gas for."""
+
+    def __init__(self, ledger: Ledger, sender: Sender, patience: Patience | None = None) -> None:
+        self.ledger = ledger
+        self.sender = sender
+        self.patience = patience or Patience()
+
+    def find(self, key: PaymentKey) -> Row[Any] | None:
+        """What is known of a payment."""
+        with self.ledger.database.reading() as tx:
+            return tx.execute(select(settlements).where(settlements.c.id == key.name)).one_or_none()
+
+    def newest(self, key: PaymentKey) -> str | None:
+        """Hash of the newest transaction that was signed for a payment."""
+        wanted = (
+            select(attempts.c.hash)
+            .join(transactions)
+            .where(transactions.c.purpose == Purpose.SETTLE, transactions.c.subject == key.name)
+            .order_by(transactions.c.round.desc(), attempts.c.ordinal.desc())
+            .limit(1)
+        )
+        with self.ledger.database.reading() as tx:
+            return tx.execute(wanted).scalar_one_or_none()
+
+    def submit(self, asked: Asked, target: str, data: bytes) -> str:
+        """Hash of the transaction that settles a payment: a new one, or that of whoever asked before.
+
+        Raises `AlreadySettling` if it is settled otherwise, `Reverted` if it would revert, TimeoutError if the payer's
+        turn does not come, and what the node raises.
+        """
+        key = asked.payment.key
+
+        def attempt() -> int | None:
+            count = self._turn(key)
+            if count is None and self.find(key) is None:
+                return None  # another settlement of this payer is on its way
+            if self._begun(asked):
+                return 0
+            call = self.sender.call(target, data)
+            try:
+                with self.ledger.database.transaction() as tx:
+                    if count is None or not self._take(tx, key, count):
+                        return None  # something of this payer was sent since: simulate again
+                    return self._store(tx, asked, call)
+            except Duplicate:
+                return None  # somebody stored it just now: the next look finds it
+
+        intent = self.patience.until(attempt, f"turn of {key.payer}")
+        if intent:
+            note_delivery(self.ledger, settlements, key.name, self.sender.deliver(intent))
+        found = self.newest(key)
+        assert found is not None, "a stored settlement has signed bytes"
+        return found
+
+    def release(self, asked: Asked) -> None:
+        """Note that a payment is settled with nothing. Raises `AlreadySettling`."""
+        try:
+            with self.ledger.database.transaction() as tx:
+                self.ledger.create(tx, settlements, Trigger.RELEASE, **self._values(asked, 0))
+        except Duplicate:
+            row = self.find(asked.payment.key)
+            if row is None or row.digest != asked.digest:
+                raise AlreadySettling(f"{asked.payment.key.name} is settled in another way") from None
+
+    def receipt(self, key: PaymentKey) -> Receipt:
+        """Receipt of a settlement, pre-confirmed or in a block. Raises TimeoutError, and what the node raises."""
+        self.advance(key.name)
+
+        def look() -> Receipt | None:
+            outcome = self._look(key.name)
+            return None if outcome is None else outcome.receipt
+
+        found: Receipt = self.patience.until(look, f"receipt of {key.name}")
+        return found
+
+    def advance(self, id: str) -> Row[Any]:
+        """Note what the chain says of a settlement, and send its bytes again where there is no receipt."""
+        outcome = self._look(id)
+        with self.ledger.database.reading() as tx:
+            intent = open_intent(tx, Purpose.SETTLE, id)
+        if intent is not None and outcome is not None and outcome.receipt is None and outcome.step is not Step.FAILED:
+            note_delivery(self.ledger, settlements, id, self.sender.deliver(intent))
+        with self.ledger.database.reading() as tx:
+            return read(tx, settlements, id)
+
+    def resume(self) -> dict[str, Exception]:
+        """Advance all that is not final, as after a start; what went wrong, by the payment's name."""
+        open_ones = (
+            select(transactions.c.subject)
+            .where(transactions.c.purpose == Purpose.SETTLE, transactions.c.ending.is_(None))
+            .order_by(transactions.c.account_nonce)
+        )
+        with self.ledger.database.reading() as tx:
+            ids = list(tx.execute(open_ones).scalars())
+        errors: dict[str, Exception] = {}
+        for id in ids:
+            try:
+                self.advance(id)
+            except (ChainError, LedgerError, SendingError) as error:
+                errors[id] = error
+        return errors
+
+    def _begun(self, asked: Asked) -> bool:
+        """Whether it is on its way or done. Raises `AlreadySettling` for another settlement of the same payment."""
+        row = self.find(asked.payment.key)
+        if row is None:
+            return False
+        if row.digest != asked.digest or row.state is SettlementState.RELEASED:
+            raise AlreadySettling(f"{asked.payment.key.name} is settled in another way")
+        return row.step is not Step.FAILED
+
+    def _turn(self, key: PaymentKey) -> int | None:
+        """How many turns this payer had; None while one is held. A payer's row is made where there is none."""
+        mine = (turns.c.chain_id == key.chain_id) & (turns.c.payer == key.payer)
+        with self.ledger.database.reading() as tx:
+            row = tx.execute(select(turns).where(mine)).one_or_none()
+        if row is None:
+            try:
+                with self.ledger.database.transaction() as tx:
+                    tx.execute(insert(turns).values(chain_id=key.chain_id, payer=key.payer, taken=0))
+            except IntegrityError:  # another process was first
+                return None
+            return 0
+        return None if row.holder is not None else int(row.taken)
+
+    def _take(self, tx: Connection, key: PaymentKey, count: int) -> bool:
+        mine = (turns.c.chain_id == key.chain_id) & (turns.c.payer == key.payer)
+        free = mine & turns.c.holder.is_(None) & (turns.c.taken == count)
+        return tx.execute(update(turns).where(free).values(holder=key.name, taken=count + 1)).rowcount == 1
+
+    def _store(self, tx: Connection, asked: Asked, call: Call) -> int:
+        id = asked.payment.key.name
+        again = tx.execute(select(settlements.c.id).where(settlements.c.id == id)).one_or_none()
+        if again is None:
+            self.ledger.create(tx, settlements, Trigger.SETTLE, **self._values(asked, call.block))
+        else:
+            row = locked(tx, settlements, id)
+            if not self.ledger.allows(settlements, row, Trigger.SETTLE):
+                raise Duplicate(f"{id}: somebody else settles it")
+            self.ledger.move(tx, settlements, row, Trigger.SETTLE)
+        return self.sender.intents.store(tx, Purpose.SETTLE, id, call)
+
+    def _values(self, asked: Asked, block: int) -> dict[str, Any]:
+        payment, key = asked.payment, asked.payment.key
+        return {
+            "id": key.name,
+            "chain_id": key.chain_id,
+            "contract": key.contract,
+            "payer": key.payer,
+            "nonce": key.nonce,
+            "digest": asked.digest,
+            "token": payment.token,
+            "payee": payment.payee,
+            "amount": payment.amount,
+            "deadline": payment.deadline,
+            "since_block": block or building(self.sender.node).number,
+        }
+
+    def _look(self, id: str) -> Outcome | None:
+        """Where the transaction of a settlement is, noted; None where all is said."""
+        with self.ledger.database.reading() as tx:
+            read(tx, settlements, id)
+            intent = open_intent(tx, Purpose.SETTLE, id)
+            last = select(transactions.c.id).where(transactions.c.subject == id).order_by(transactions.c.round.desc())
+            last = last.where(transactions.c.purpose == Purpose.SETTLE)
+            closed = tx.execute(last.limit(1)).scalar_one_or_none()
+        if intent is None:
+            return None if closed is None else self.sender.outcome(closed)
+        outcome = self.sender.outcome(intent)
+        self._apply(id, intent, outcome)
+        return outcome
+
+    def _apply(self, id: str, intent: int, outcome: Outcome) -> None:
+        receipt, step = outcome.receipt, outcome.step
+        with self.ledger.database.transaction() as tx:
+            row = locked(tx, settlements, id)
+            if not is_open(tx, intent):  # another process was faster
+                return
+            details = {} if receipt is None else {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
+            if receipt is not None and _shown(row, receipt):
+                if row.state is not SettlementState.SETTLED:
+                    row = self.ledger.move(tx, settlements, row, Trigger.LANDED, **details)
+                follow(self.ledger, tx, settlements, row, step, **details)
+            else:
+                if row.state is SettlementState.SETTLED:
+                    row = self.ledger.move(tx, settlements, row, Trigger.REOPEN)
+                if step in (Step.FINAL, Step.FAILED):
+                    self.ledger.move(tx, settlements, row, Trigger.FAIL, **details)
+            if receipt is not None or step is Step.FAILED:
+                tx.execute(update(turns).where(turns.c.holder == id).values(holder=None))
+            if step in (Step.FINAL, Step.FAILED):
+                close(tx, intent, Ending.FINAL if step is Step.FINAL else Ending.DISPLACED)
+
+
+def _shown(row: Row[Any], receipt: Receipt) -> bool:
+    """Whether the logs of a receipt show what was to be settled; its status alone shows nothing."""
+    if row.amount is None:  # a call about channels: the contract's own accounts say what it did
+        return receipt.succeeded
+    return any(
+        moved.sender == row.payer
+        and moved.amount == row.amount
+        and (row.payee is None or moved.recipient == row.payee)
+        and (row.contract != row.token or moved.nonce == row.nonce)
+        for moved in transfers(receipt, row.token)
+    )

@@ -1,0 +1,143 @@
+"""The node as the package's facilitator schemes want one: reads as of `pending`, and writes that are intents.
+
+The schemes are the package's, unmodified. What they ask for is a signer that reads contracts, sends a transaction and
+waits for its receipt. This one reads what is pre-confirmed, and hands each transaction to `Settlements`, which
+stores it before it is sent.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NoReturn, Protocol
+
+from eth_abi.abi import decode
+from eth_utils.abi import collapse_if_tuple
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+from x402.mechanisms.evm.data_suffix import append_data_suffix
+from x402.mechanisms.evm.multicall import encode_contract_call
+from x402.mechanisms.evm.types import TransactionReceipt, TypedDataDomain, TypedDataField
+from x402.mechanisms.evm.verify import verify_typed_data_strict
+
+from foreseal.payments.chain import Node, Receipt, Reverted, Token
+from foreseal.payments.contracts import load
+
+_BLOCK = "pending"
+_CONTRACTS = ("Permit2", "ExactPermit2Proxy", "UptoPermit2Proxy", "BatchSettlement", "PaymentToken")
+
+
+class ContractReverted(Exception):
+    """A call or transaction would revert. The schemes look for the names and texts of reasons in what it says."""
+
+
+class Writer(Protocol):
+    """Where a scheme's transaction goes."""
+
+    def submit(self, target: str, data: bytes) -> str:
+        """Its hash, once it is stored and handed over. Raises `Reverted` if it would revert."""
+        ...
+
+    def receipt(self) -> Receipt:
+        """Its receipt, waited for. Raises TimeoutError."""
+        ...
+
+
+class NodeSigner:
+    """A `FacilitatorEvmSigner` of the package. Without a writer it sends nothing."""
+
+    def __init__(self, node: Node, account: str, writer: Writer | None = None) -> None:
+        self._node = node
+        self._account = account
+        self._writer = writer
+
+    def get_addresses(self) -> list[str]:
+        """The account that pays for gas."""
+        return [self._account]
+
+    def get_chain_id(self) -> int:
+        """As the node has it."""
+        return self._node.chain_id()
+
+    def get_code(self, address: str) -> bytes:
+        """Code of an account."""
+        return self._node.code(to_checksum_address(address), _BLOCK)
+
+    def get_balance(self, address: str, token_address: str) -> int:
+        """Smallest units of a token."""
+        return Token(self._node, to_checksum_address(token_address)).balance(to_checksum_address(address), _BLOCK)
+
+    def read_contract(self, address: str, abi: list[dict[str, Any]], function_name: str, *args: Any) -> Any:
+        """What a function answers to the facilitator's account: one value by itself, several as a tuple.
+
+        Raises `ContractReverted`, and what the node raises.
+        """
+        data = encode_contract_call(abi, function_name, *args)
+        with_reason = _explained(lambda: self._node.call(to_checksum_address(address), data, _BLOCK, self._account))
+        outputs = next(each["outputs"] for each in abi if each.get("name") == function_name)
+        values = decode([collapse_if_tuple(each) for each in outputs], with_reason)
+        return values[0] if len(values) == 1 else values
+
+    def verify_typed_data(
+        self,
+        address: str,
+        domain: TypedDataDomain,
+        types: dict[str, list[TypedDataField]],
+        primary_type: str,
+        message: dict[str, Any],
+        signature: bytes,
+    ) -> bool:
+        """Whether the token would take a signature as this account's (EIP-712, ERC-1271)."""
+        return verify_typed_data_strict(self, address, domain, types, primary_type, message, signature)  # type: ignore[arg-type]
+
+    def write_contract(
+        self,
+        address: str,
+        abi: list[dict[str, Any]],
+        function_name: str,
+        *args: Any,
+        data_suffix: str | None = None,
+    ) -> str:
+        """Hash of the transaction that settles. Raises `ContractReverted` where it would revert: then none is sent."""
+        writer = self._writer
+        if writer is None:
+            self._refuse()
+        data = encode_contract_call(abi, function_name, *args)
+        if data_suffix:
+            data = bytes.fromhex(append_data_suffix("0x" + data.hex(), data_suffix).removeprefix("0x"))
+        return str(_explained(lambda: writer.submit(to_checksum_address(address), data)))
+
+    def send_transaction(self, to: str, data: bytes) -> str:
+        """Refused: wallets are not created here."""
+        self._refuse()
+
+    def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
+        """The receipt of the settlement, pre-confirmed or in a block. Raises TimeoutError."""
+        if self._writer is None:
+            self._refuse()
+        found = self._writer.receipt()
+        return TransactionReceipt(int(found.succeeded), found.block_number, found.transaction_hash, list(found.logs))
+
+    def _refuse(self) -> NoReturn:
+        raise RuntimeError("nothing but a settlement is sent")
+
+
+def _explained(act: Callable[[], Any]) -> Any:
+    try:
+        return act()
+    except Reverted as error:
+        named = _errors().get(error.data[:4])
+        raise ContractReverted(f"execution reverted: {named or error.reason}") from error
+
+
+@cache
+def _errors() -> dict[bytes, str]:
+    """Names of the contracts' errors by selector: nodes give their bytes alone."""
+    found: dict[bytes, str] = {}
+    for contract in _CONTRACTS:
+        for entry in load(contract).abi:
+            if entry["type"] == "error":
+                found[keccak(text=f"{entry['name']}({','.join(_types(entry['inputs']))})")[:4]] = entry["name"]
+    return found
+
+
+def _types(parameters: Sequence[dict[str, Any]]) -> list[str]:
+    return [collapse_if_tuple(each) for each in parameters]

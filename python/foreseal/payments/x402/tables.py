@@ -1,0 +1,43 @@
+"""Tables of x402: settlements of the facilitator, turns of payers. Units as in `ledger.tables`."""
+
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, String, Table, UniqueConstraint
+
+from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.states import SETTLEMENT, SettlementState, Step
+from foreseal.payments.ledger.tables import metadata
+from foreseal.payments.ledger.transitions import TRANSITIONS
+
+NAME = 200
+"""Characters of a payment's name at most."""
+
+settlements = Table(
+    "x402_settlements",
+    metadata,
+    Column("id", String(NAME), primary_key=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("contract", String(42), nullable=False),
+    Column("payer", String(42), nullable=False),
+    Column("nonce", LargeBinary(32), nullable=False),
+    # Of what the payer signed and the seller asked for: a second settlement must be the same one.
+    Column("digest", LargeBinary(32), nullable=False),
+    Column("token", String(42), nullable=False),
+    Column("payee", String(42)),
+    Column("amount", Units),
+    Column("deadline", BigInteger),
+    Column("since_block", BigInteger, nullable=False),
+    Column("state", Word(SettlementState), nullable=False),
+    Column("step", Word(Step), nullable=False),
+    UniqueConstraint("chain_id", "contract", "payer", "nonce"),
+    Index("x402_settlements_place", "state", "step"),
+    info={TRANSITIONS: SETTLEMENT},
+)
+
+turns = Table(
+    "x402_turns",
+    metadata,
+    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("payer", String(42), primary_key=True),
+    # The settlement that is on its way; none while the next may be simulated.
+    Column("holder", String(NAME)),
+    Column("taken", BigInteger, nullable=False),
+)

@@ -1,0 +1,268 @@
+"""What comes over the wire, checked before anything is done with it: headers, bodies, payloads of each scheme.
+
+The package's own models leave the payload of a scheme a dictionary of anything. Here every field that is used has its
+form; what has another one is `Malformed`, which names the field. Amounts are decimal texts of a token's smallest units,
+times decimal texts of seconds since 1970.
+"""
+
+import base64
+import binascii
+from typing import Annotated, Any, TypeVar
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from x402.schemas import PaymentPayload, PaymentRequirements
+
+from foreseal.payments.amounts import LARGEST
+
+# Signatures of wallets are longer than 65 bytes, and bounded all the same.
+_SIGNATURE = 8192
+# A claim of more does not fit into a block.
+_CLAIMS = 200
+
+
+class Malformed(ValueError):
+    """What was sent is not of the form that x402 v2 asks for; the text names the field."""
+
+
+def _uint256(text: str) -> str:
+    if int(text) > LARGEST:
+        raise ValueError("is more than a uint256")
+    return text
+
+
+Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$")]
+Word = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{64}$")]
+Uint = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,78}$"), AfterValidator(_uint256)]
+Signature = Annotated[str, StringConstraints(pattern=r"^0x([0-9a-fA-F]{2})*$", max_length=2 * _SIGNATURE)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class TransferTerms(_Part):
+    """An EIP-3009 authorization."""
+
+    payer: Address = Field(alias="from")
+    to: Address
+    value: Uint
+    valid_after: Uint = Field(alias="validAfter")
+    valid_before: Uint = Field(alias="validBefore")
+    nonce: Word
+
+
+class Eip3009(_Part):
+    """Payload of `exact` by EIP-3009."""
+
+    authorization: TransferTerms
+    signature: Signature
+
+
+class Permitted(_Part):
+    """Token and most that Permit2 may move."""
+
+    token: Address
+    amount: Uint
+
+
+class Witness(_Part):
+    """What the payer signed beside Permit2's own fields; `facilitator` for `upto` alone."""
+
+    to: Address
+    facilitator: Address | None = None
+    valid_after: Uint = Field(alias="validAfter")
+
+
+class Permit2Terms(_Part):
+    """A signed transfer through Permit2."""
+
+    payer: Address = Field(alias="from")
+    permitted: Permitted
+    spender: Address
+    nonce: Uint
+    deadline: Uint
+    witness: Witness
+
+
+class Permit2(_Part):
+    """Payload of `exact` over Permit2, and of `upto`."""
+
+    authorization: Permit2Terms = Field(alias="permit2Authorization")
+    signature: Signature
+
+
+class ChannelTerms(_Part):
+    """What a payment channel's id is the hash of."""
+
+    payer: Address
+    payer_authorizer: Address = Field(alias="payerAuthorizer")
+    receiver: Address
+    receiver_authorizer: Address = Field(alias="receiverAuthorizer")
+    token: Address
+    withdraw_delay: int = Field(alias="withdrawDelay", ge=0, lt=2**40)
+    salt: Word
+
+
+class VoucherTerms(_Part):
+    """A promise of so much in sum over the channel's life."""
+
+    channel: Word = Field(alias="channelId")
+    cumulative: Uint = Field(alias="maxClaimableAmount")
+    signature: Signature
+
+
+class ReceiveTerms(_Part):
+    """The deposit's EIP-3009 authorization; the rest of it follows from the channel."""
+
+    valid_after: Uint = Field(alias="validAfter")
+    valid_before: Uint = Field(alias="validBefore")
+    salt: Word
+    signature: Signature
+
+
+class DepositWitness(_Part):
+    """The channel that a deposit is for."""
+
+    channel: Word = Field(alias="channelId")
+
+
+class DepositPermit2Terms(_Part):
+    """A deposit through Permit2."""
+
+    payer: Address = Field(alias="from")
+    permitted: Permitted
+    spender: Address
+    nonce: Uint
+    deadline: Uint
+    witness: DepositWitness
+    signature: Signature
+
+
+class DepositAuthorization(_Part):
+    """One of the two."""
+
+    erc3009: ReceiveTerms | None = Field(default=None, alias="erc3009Authorization")
+    permit2: DepositPermit2Terms | None = Field(default=None, alias="permit2Authorization")
+
+
+class DepositTerms(_Part):
+    """How much goes into the channel."""
+
+    amount: Uint
+    authorization: DepositAuthorization
+
+
+class Voucher(_Part):
+    """Payload of `batch-settlement` on an open channel; of type refund it asks for what is left."""
+
+    channel: ChannelTerms = Field(alias="channelConfig")
+    voucher: VoucherTerms
+
+
+class Deposit(Voucher):
+    """Payload of `batch-settlement` that opens or tops up a channel."""
+
+    deposit: DepositTerms
+
+
+class ClaimedVoucher(_Part):
+    """The channel and its promise, as a claim has them."""
+
+    channel: ChannelTerms
+    cumulative: Uint = Field(alias="maxClaimableAmount")
+
+
+class ClaimTerms(_Part):
+    """A voucher that the receiver cashes."""
+
+    voucher: ClaimedVoucher
+    signature: Signature
+    claimed: Uint = Field(alias="totalClaimed")
+
+
+class Claim(_Part):
+    """What a seller has a facilitator claim."""
+
+    claims: Annotated[list[ClaimTerms], Field(min_length=1, max_length=_CLAIMS)]
+    signature: Signature | None = Field(default=None, alias="claimAuthorizerSignature")
+
+
+class Sweep(_Part):
+    """Claimed money to its receiver."""
+
+    receiver: Address
+    token: Address
+
+
+class Refund(Voucher):
+    """What a seller has a facilitator give back of a channel."""
+
+    amount: Uint
+    refund_nonce: Uint = Field(alias="refundNonce")
+    claims: Annotated[list[ClaimTerms], Field(max_length=_CLAIMS)] = Field(default_factory=list)
+    refund_signature: Signature | None = Field(default=None, alias="refundAuthorizerSignature")
+    claim_signature: Signature | None = Field(default=None, alias="claimAuthorizerSignature")
+
+
+class _Requirements(BaseModel):
+    """The fields of payment requirements that the package leaves plain texts."""
+
+    model_config = ConfigDict(strict=True, from_attributes=True)
+
+    network: Annotated[str, StringConstraints(pattern=r"^eip155:[1-9][0-9]{0,17}$")]
+    asset: Address
+    amount: Uint
+    pay_to: Address
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def checked(model: type[M], value: Any, place: str = "") -> M:
+    """A value as a model has it. Raises `Malformed`, which names the field, below `place`."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in ((place, *first["loc"]) if place else first["loc"]))
+        raise Malformed(f"{where or 'payment'}: {first['msg']}") from None
+
+
+def read_header(value: str) -> PaymentPayload:
+    """The payment in a `PAYMENT-SIGNATURE` header. Raises `Malformed`."""
+    try:
+        text = base64.b64decode(value.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError):
+        raise Malformed("PAYMENT-SIGNATURE: is no base64") from None
+    return read_payment(read_json(text, "PAYMENT-SIGNATURE"), "")
+
+
+def read_body(body: bytes) -> tuple[PaymentPayload, PaymentRequirements]:
+    """Payment and requirements of a call to a facilitator. Raises `Malformed`."""
+    given = read_json(body, "body")
+    if not isinstance(given, dict):
+        raise Malformed("body: is no object")
+    for name in ("paymentPayload", "paymentRequirements"):
+        if name not in given:
+            raise Malformed(f"{name}: is missing")
+    requirements = checked(PaymentRequirements, given["paymentRequirements"], "paymentRequirements")
+    checked(_Requirements, requirements, "paymentRequirements")
+    return read_payment(given["paymentPayload"], "paymentPayload"), requirements
+
+
+def read_payment(given: Any, place: str) -> PaymentPayload:
+    """A payment as JSON has it. Raises `Malformed`, also for version 1."""
+    if isinstance(given, dict) and given.get("x402Version") != 2:
+        raise Malformed(f"{place + '.' if place else ''}x402Version: is not 2")
+    payment = checked(PaymentPayload, given, place)
+    checked(_Requirements, payment.accepted, f"{place}.accepted" if place else "accepted")
+    return payment
+
+
+def read_json(text: bytes, place: str) -> Any:
+    """Raises `Malformed`."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise Malformed(f"{place}: is no JSON: {error}") from None

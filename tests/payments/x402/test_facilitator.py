@@ -1,0 +1,116 @@
+"""The facilitator's schemes on a real node, with payments of the stock client."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from foreseal.payments.x402.facilitator import Facilitator
+from foreseal.payments.x402.identities import settled
+from foreseal.payments.x402.proof import Fate
+from payments.x402.paying import by_hand, demand, over_permit2, pay
+from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
+
+
+@pytest.fixture
+def facilitator(world: World, tmp_path: Path) -> Facilitator:
+    return world.facilitator(f"sqlite:///{tmp_path}/facilitator.db")
+
+
+@pytest.mark.parametrize("asked", [demand(1000), over_permit2(1100)], ids=["eip3009", "permit2"])
+def test_exact_moves_exactly_the_amount_once(world: World, facilitator: Facilitator, asked: object) -> None:
+    payment = pay(BUYERS[0], asked)
+    amount, before = int(asked.amount), world.balance(SHOP.address)
+    assert facilitator.verify(payment, asked).is_valid
+    found = facilitator.settle(payment, asked)
+    assert found.success, found
+    assert world.receipt(found.transaction)["status"] == "0x1"
+    assert world.balance(SHOP.address) == before + amount
+    sent = world.sent_by(FACILITATOR.address)
+    assert facilitator.settle(payment, asked) == found
+    assert not facilitator.verify(payment, asked).is_valid
+    assert world.sent_by(FACILITATOR.address) == sent
+    assert world.balance(SHOP.address) == before + amount
+
+
+@pytest.mark.parametrize("charged", [1, 700, 1000])
+def test_upto_moves_what_is_charged(world: World, facilitator: Facilitator, charged: int) -> None:
+    asked, before = demand(1000, "upto"), world.balance(SHOP.address)
+    payment = pay(BUYERS[1], asked)
+    assert facilitator.verify(payment, asked).is_valid
+    found = facilitator.settle(payment, asked.model_copy(update={"amount": str(charged)}))
+    assert (found.success, found.amount) == (True, str(charged))
+    assert world.balance(SHOP.address) == before + charged
+
+
+def test_upto_of_nothing_settles_nothing_and_releases(world: World, facilitator: Facilitator) -> None:
+    asked, before, sent = demand(1000, "upto"), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+    payment = pay(BUYERS[1], asked)
+    nothing = asked.model_copy(update={"amount": "0"})
+    assert facilitator.settle(payment, nothing).success
+    assert facilitator.settle(payment, nothing).success
+    later = facilitator.settle(payment, asked)
+    assert (later.success, later.error_reason) == (False, "payment_settled_otherwise")
+    status = facilitator.status(settled(payment, asked).key)
+    assert (status.fate, status.amount, status.final) == (Fate.SETTLED, 0, True)
+    assert world.balance(SHOP.address) == before
+    assert world.sent_by(FACILITATOR.address) == sent
+
+
+def test_upto_above_the_maximum_is_refused(world: World, facilitator: Facilitator) -> None:
+    asked, before, sent = demand(1000, "upto"), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+    payment = pay(BUYERS[1], asked)
+    found = facilitator.settle(payment, asked.model_copy(update={"amount": "1001"}))
+    assert not found.success
+    assert world.balance(SHOP.address) == before
+    assert world.sent_by(FACILITATOR.address) == sent
+
+
+def test_eight_copies_at_once_are_one_transaction(world: World, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/facilitator.db"
+    processes = [world.facilitator(url), world.facilitator(url)]
+    asked, before, sent = demand(1000), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+    payment = pay(BUYERS[2], asked)
+    with ThreadPoolExecutor(8) as pool:
+        copies = [pool.submit(processes[number % 2].settle, payment, asked) for number in range(8)]
+        answers = [each.result() for each in copies]
+    assert [answer.success for answer in answers] == [True] * 8, answers
+    assert len({answer.transaction for answer in answers}) == 1
+    assert world.sent_by(FACILITATOR.address) == sent + 1
+    assert world.balance(SHOP.address) == before + 1000
+
+
+def test_payments_beyond_the_balance_are_refused_and_none_reverts(world: World, facilitator: Facilitator) -> None:
+    buyer, start = BUYERS[3], world.pending
+    half = world.balance(buyer.address) // 2 + 1
+    asked = demand(half)
+    payments = [by_hand(buyer, asked) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda payment: facilitator.settle(payment, asked), payments))
+    assert sorted(answer.success for answer in answers) == [False, False, False, True], answers
+    assert {receipt["status"] for receipt in world.receipts_of(FACILITATOR.address, start)} == {"0x1"}
+    assert world.balance(buyer.address) == half - 2
+
+
+def test_a_payment_past_its_end_is_proven_unsettled_once_that_is_final(world: World, facilitator: Facilitator) -> None:
+    asked = demand(1000)
+    payment = pay(BUYERS[4], asked)
+    wanted = settled(payment, asked)
+    assert facilitator.status(wanted.key, wanted.deadline).fate is Fate.OPEN
+    with world.rollback():
+        world.finalize(3600)
+        found = facilitator.status(wanted.key, wanted.deadline)
+        assert (found.fate, found.final, found.never) == (Fate.UNSETTLED, True, True)
+        assert not facilitator.status(wanted.key).never
+
+
+def test_a_settled_payment_becomes_final(world: World, facilitator: Facilitator) -> None:
+    asked = demand(1000)
+    payment = pay(BUYERS[5], asked)
+    answer = facilitator.settle(payment, asked)
+    key = settled(payment, asked).key
+    with world.rollback():
+        world.finalize()
+        found = facilitator.status(key)
+        assert (found.fate, found.final, found.transaction) == (Fate.SETTLED, True, answer.transaction)
+        assert not found.never

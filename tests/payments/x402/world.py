@@ -1,0 +1,163 @@
+"""A real node with the token and x402's contracts, and people on it: buyers with money, and who governs the token."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+from eth_abi.abi import encode
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+from eth_utils.crypto import keccak
+
+from foreseal._core import newest_genesis
+from foreseal.client import Client
+from foreseal.payments.chain import Policy, RpcNode, Token
+from foreseal.payments.contracts import TokenGenesis, TokenSetup, addresses, token_alloc, x402_alloc
+from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.sending import Fees, Intents, Sender
+from foreseal.payments.typed_data import Domain
+from foreseal.payments.x402.facilitator import Facilitator
+from foreseal.payments.x402.settlements import Patience, Settlements
+from live import LiveNode, live_node, wait_for
+
+CHAIN_ID = 84532
+NETWORK = f"eip155:{CHAIN_ID}"
+TOKEN = addresses.TOKENS[CHAIN_ID]
+DOMAIN = Domain("USDC", "2", CHAIN_ID, TOKEN)
+FUNDS = 1_000_000_000
+
+
+def account(number: int) -> LocalAccount:
+    return Account.from_key(keccak(number.to_bytes(32, "big")))
+
+
+FACILITATOR = account(1)
+OTHER_FACILITATOR = account(2)
+SHOP = account(3)
+OWNER, PAUSER, BLACKLISTER = account(4), account(5), account(6)
+STRANGER = account(7)
+BUYERS = [account(100 + number) for number in range(24)]
+
+
+class World:
+    """The node, and what anybody does on it without an x402 party."""
+
+    def __init__(self, live: LiveNode, client: Client) -> None:
+        self.live = live
+        self.client = client
+        self.opened: list[Database] = []
+
+    @property
+    def url(self) -> str:
+        return self.live.url
+
+    def node(self) -> RpcNode:
+        return RpcNode(self.client)
+
+    def ledger(self, url: str) -> Ledger:
+        """Of a database that is closed at the end of the test."""
+        self.opened.append(Database(url))
+        return Ledger(self.opened[-1], self.time)
+
+    def close(self) -> None:
+        """Close what a test opened."""
+        while self.opened:
+            self.opened.pop().close()
+
+    def rpc(self, method: str, *params: Any) -> Any:
+        return self.live.rpc(method, *params)
+
+    def token(self) -> Token:
+        return Token(self.node(), TOKEN)
+
+    def balance(self, holder: str) -> int:
+        """Smallest units, pre-confirmed."""
+        return self.token().balance(holder, "pending")
+
+    def act(self, sender: LocalAccount, signature: str, *values: Any, to: str = TOKEN) -> dict[str, Any]:
+        """A transaction of somebody's own, whose receipt must say that it succeeded."""
+        kinds = signature[signature.index("(") + 1 : -1]
+        data = keccak(text=signature)[:4] + encode(kinds.split(",") if kinds else [], values)
+        sent = self.rpc("eth_sendTransaction", {"from": sender.address, "to": to, "data": "0x" + data.hex()})
+        found = self.receipt(sent)
+        assert found["status"] == "0x1", found
+        return found
+
+    def receipt(self, hash: str) -> dict[str, Any]:
+        found: dict[str, Any] = wait_for(lambda: self.rpc("eth_getTransactionReceipt", hash), 20, f"receipt of {hash}")
+        return found
+
+    def sent_by(self, sender: str) -> int:
+        """Transactions of an account that are on the chain or pre-confirmed."""
+        return int(self.rpc("eth_getTransactionCount", sender, "pending"), 16)
+
+    def receipts_of(self, sender: str, since: int = 0) -> list[dict[str, Any]]:
+        """Receipts of all transactions of an account from block `since` on, those that reverted too."""
+        last = int(self.rpc("eth_getBlockByNumber", "pending", False)["number"], 16)
+        found = []
+        for number in range(since, last + 1):
+            block = self.rpc("eth_getBlockByNumber", hex(number), True) or self.rpc(
+                "eth_getBlockByNumber", "pending", True
+            )
+            mine = [each for each in block["transactions"] if each["from"].lower() == sender.lower()]
+            found += [self.receipt(each["hash"]) for each in mine]
+        return found
+
+    @property
+    def pending(self) -> int:
+        """Number of the block being built."""
+        return int(self.rpc("eth_getBlockByNumber", "pending", False)["number"], 16)
+
+    @contextlib.contextmanager
+    def rollback(self) -> Iterator[None]:
+        """A context at whose end the chain, and its clock, are as before."""
+        snapshot = self.rpc("evm_snapshot")
+        try:
+            yield
+        finally:
+            assert self.rpc("evm_revert", snapshot)
+
+    def finalize(self, seconds: int = 0) -> None:
+        """Let so many seconds pass, and all that was done become final."""
+        if seconds:
+            self.rpc("evm_increaseTime", hex(seconds))
+        self.rpc("anvil_mine", "0x5")
+
+    def facilitator(self, url: str, key: LocalAccount = FACILITATOR, **patience: Any) -> Facilitator:
+        """One with a database of its own, or a second process on the same."""
+        ledger = self.ledger(url)
+        sender = Sender(ledger, self.node(), Intents(CHAIN_ID, key), Policy(), Fees())
+        return Facilitator(Settlements(ledger, sender, Patience(**patience)))
+
+    def time(self) -> int:
+        """Of the block being built."""
+        return int(self.rpc("eth_getBlockByNumber", "pending", False)["timestamp"], 16)
+
+
+@contextlib.contextmanager
+def world(folder: Path) -> Iterator[World]:
+    """A node of its own, with steps of 50 ms; final is what has two blocks on top of it."""
+    everybody = [FACILITATOR, OTHER_FACILITATOR, SHOP, OWNER, PAUSER, BLACKLISTER, STRANGER, *BUYERS]
+    setup = TokenSetup(OWNER.address, OWNER.address, PAUSER.address, BLACKLISTER.address, name="USDC")
+    token = TokenGenesis(setup, balances={each.address: FUNDS for each in BUYERS})
+    genesis = orjson.loads(newest_genesis(CHAIN_ID))
+    genesis["alloc"] |= {each.address.lower(): {"balance": hex(10**21)} for each in everybody}
+    genesis["alloc"] |= token_alloc(token, CHAIN_ID) | x402_alloc()
+    path = folder / "genesis.json"
+    path.write_bytes(orjson.dumps(genesis))
+    depths = ("--safe-depth", "1", "--finalized-depth", "2")
+    with live_node("--genesis", str(path), *depths) as live, Client(live.url) as client:
+        made = World(live, client)
+        made.rpc("anvil_autoImpersonateAccount", True)
+        sent = []
+        for buyer in BUYERS:
+            data = keccak(text="approve(address,uint256)")[:4] + encode(
+                ["address", "uint256"], [addresses.PERMIT2, 2**255]
+            )
+            call = {"from": buyer.address, "to": TOKEN, "data": "0x" + data.hex()}
+            sent.append(made.rpc("eth_sendTransaction", call))
+        for each in sent:
+            assert made.receipt(each)["status"] == "0x1"
+        yield made
