@@ -1,4 +1,8 @@
-"""Fixtures of the payments: every test that asks for `shop` or `url` runs on SQLite and on PostgreSQL."""
+"""Fixtures of the payments.
+
+Every test that asks for `url` runs on SQLite and on PostgreSQL; one that asks for `shop` or `make` also on a real node
+with the real contracts, unless it is marked `in_memory`.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,7 +13,8 @@ from sqlalchemy import create_engine, inspect
 
 from foreseal.payments.ledger.tables import metadata
 from payments.postgresql import programs, server
-from payments.shop import Make, Shop
+from payments.real.node import on_a_node
+from payments.shop import Chains, Make, Shop, in_memory
 
 _MEMORY = Path("/dev/shm")
 
@@ -24,7 +29,24 @@ def postgresql() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    databases = ["sqlite", "postgresql"]
+    if "make" in metafunc.fixturenames:
+        pairs = [(database, "memory") for database in databases]
+        if metafunc.definition.get_closest_marker("in_memory") is None:
+            pairs.append(("sqlite", "node"))
+        metafunc.parametrize(("new_url", "chains"), pairs, indirect=True)
+    elif "new_url" in metafunc.fixturenames:
+        metafunc.parametrize("new_url", databases, indirect=True)
+
+
+@pytest.fixture
+def chains(request: pytest.FixtureRequest) -> Chains:
+    """What makes a chain: in memory, or a node with the contracts."""
+    return on_a_node if request.param == "node" else in_memory
+
+
+@pytest.fixture
 def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
     """Gives the URL of an empty database, each time another one, or the same emptied."""
     if request.param == "postgresql":
@@ -64,20 +86,20 @@ def url(new_url: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-def make(url: str) -> Iterator[Make]:
+def make(url: str, chains: Chains) -> Iterator[Make]:
     """Makes the shop of a test, with settings of its own."""
     made: list[Shop] = []
 
     def one(*args: object, **settings: object) -> Shop:
-        made.append(Shop(url, *args, **settings))  # type: ignore[arg-type]
+        made.append(Shop(url, *args, chains=chains, **settings))  # type: ignore[arg-type]
         return made[-1]
 
     yield one
     for each in made:
-        each.database.close()
+        each.close()
 
 
 @pytest.fixture
 def shop(make: Make) -> Shop:
-    """A merchant on a fake chain."""
+    """A merchant on a chain."""
     return make()

@@ -1,4 +1,4 @@
-"""What is on the fake chain, read from its blocks and not through the library."""
+"""What is on a chain, read from its blocks and not through the library."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,9 +6,8 @@ from typing import Any
 
 from eth_utils.address import to_checksum_address
 
-from payments.fake.blocks import FakeChain
 from payments.fake.contracts import TOKEN, topic
-from payments.shop import SHOP
+from payments.shop import SHOP, AnyChain
 
 _TRANSFER = topic("Transfer(address,address,uint256)")
 _USED = topic("AuthorizationUsed(address,bytes32)")
@@ -42,44 +41,39 @@ class Movement:
         )
 
 
-def movements(chain: FakeChain) -> Iterator[Movement]:
+def movements(chain: AnyChain) -> Iterator[Movement]:
     """All transfers on the chain, the pre-confirmed ones too."""
-    for block in (*chain.blocks, chain.pending):
-        index = 0
-        for landed in block.landed:
-            for position, (address, topics, data) in enumerate(landed.events):
-                if (address, topics[0]) == (TOKEN, _TRANSFER):
-                    before = landed.events[position - 1] if position else (None, (None,), None)
-                    nonce = before[1][2] if before[1][0] == _USED else None
-                    sender, recipient = ("0x" + topics[at][12:].hex() for at in (1, 2))
-                    yield Movement(
-                        landed.transaction.hash,
-                        position,
-                        block.hash,
-                        block.number,
-                        index + position,
-                        sender,
-                        recipient,
-                        int.from_bytes(data, "big"),
-                        nonce,
-                    )
-            index += len(landed.events)
+    logs = chain.logs()
+    first: dict[str, int] = {}
+    for place, log in enumerate(logs):
+        hash, index = log["transactionHash"], number(log["logIndex"])
+        position = index - first.setdefault(hash, index)
+        topics = [bytes.fromhex(each[2:]) for each in log["topics"]]
+        if (log["address"], topics[0]) != (TOKEN, _TRANSFER):
+            continue
+        before = logs[place - 1]["topics"] if position else [""]
+        nonce = bytes.fromhex(before[2][2:]) if before[0] == "0x" + _USED.hex() else None
+        sender, recipient = ("0x" + topics[at][12:].hex() for at in (1, 2))
+        block = log["blockHash"], number(log["blockNumber"])
+        yield Movement(hash, position, *block, index, sender, recipient, number(log["data"]), nonce)
 
 
-def received(chain: FakeChain) -> list[Movement]:
+def number(text: str) -> int:
+    return int(text, 16)
+
+
+def received(chain: AnyChain) -> list[Movement]:
     return [each for each in movements(chain) if each.recipient == SHOP.address.lower()]
 
 
-def paid(chain: FakeChain) -> list[Movement]:
+def paid(chain: AnyChain) -> list[Movement]:
     return [each for each in movements(chain) if each.sender == SHOP.address.lower()]
 
 
-def canceled(chain: FakeChain) -> set[tuple[str, bytes]]:
+def canceled(chain: AnyChain) -> set[tuple[str, bytes]]:
     """Payers and nonces of authorizations that were canceled."""
     return {
-        ("0x" + topics[1][12:].hex(), topics[2])
-        for block in (*chain.blocks, chain.pending)
-        for landed in block.landed
-        for _, topics, _ in landed.events
-        if topics[0] == _CANCELED
+        ("0x" + log["topics"][1][26:], bytes.fromhex(log["topics"][2][2:]))
+        for log in chain.logs()
+        if log["topics"][0] == "0x" + _CANCELED.hex()
     }

@@ -1,9 +1,8 @@
-"""A merchant with everything there is, on a fake chain: what most tests of payments begin with."""
+"""A merchant with everything there is, on a chain: what most tests of payments begin with."""
 
 from collections.abc import Callable
 from typing import Any
 
-from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from sqlalchemy import Row, select
@@ -25,18 +24,21 @@ from foreseal.payments.typed_data import Domain, ReceiveAuthorization
 from foreseal.payments.watching import Watch, Watcher
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, TOKEN, VERSION, selector
-from payments.fake.node import FakeNode
+from payments.fake.node import Disturbed, FakeNode
+from payments.people import BUYER, BUYERS, SHOP, account
 
-
-def account(number: int) -> LocalAccount:
-    return Account.from_key(number.to_bytes(32, "big"))
-
-
-SHOP = account(1_001)
-BUYERS = [account(2_001), account(2_002), account(2_003)]
-BUYER = BUYERS[0]
+AnyChain = Any
+"""A `FakeChain`, or a `RealChain`, which is told the same."""
+Chains = Callable[[int], tuple[AnyChain, Disturbed]]
+"""Makes a chain of so many blocks up to the final one, and a node of it."""
 FUNDS = 1_000_000
 ADDRESS = to_checksum_address(TOKEN)
+
+
+def in_memory(finality: int) -> tuple[FakeChain, FakeNode]:
+    """A chain that this process has as dictionaries."""
+    chain = FakeChain(finality=finality)
+    return chain, FakeNode(chain)
 
 
 class Killed(BaseException):
@@ -66,13 +68,19 @@ class Crashes:
 class Shop:
     """The merchant; `restart` is a new process on the same database."""
 
-    def __init__(self, url: str, policy: Policy | None = None, finality: int = 40, **settings: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        policy: Policy | None = None,
+        finality: int = 40,
+        chains: Chains | None = None,
+        **settings: Any,
+    ) -> None:
         self.url = url
         self.policy = policy or Policy()
         self.settings = settings
-        self.chain = FakeChain(finality=finality)
+        self.chain, self.node = (chains or in_memory)(finality)
         self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
-        self.node = FakeNode(self.chain)
         self.crashes = Crashes()
         self.progressed: list[tuple[int, int]] = []
         self.drawn = 0
@@ -95,6 +103,10 @@ class Shop:
         self.payouts = Payouts(self.ledger, self.sender, self.merchant)
         watch = Watch(self.chain.chain_id, ADDRESS, SHOP.address, policy=self.policy)
         self.watcher = Watcher(self.ledger, self.rpc, watch, lambda *how: self.progressed.append(how))
+
+    def close(self) -> None:
+        self.database.close()
+        self.chain.close()
 
     def terms(self, amount: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> Terms:
         self.drawn += 1
@@ -172,5 +184,7 @@ class Shop:
         with self.database.reading() as tx:
             return balance(tx)
 
+
+__all__ = ["ADDRESS", "BUYER", "BUYERS", "FUNDS", "SHOP", "Crashes", "Killed", "Make", "Shop", "account"]
 
 Make = Callable[..., Shop]

@@ -5,9 +5,11 @@ on the chain: 0 double captures, 0 double refunds, 0 lost payments. FORESEAL_PAY
 """
 
 import contextlib
+import itertools
 import os
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from eth_utils.address import to_checksum_address
@@ -23,8 +25,9 @@ from foreseal.payments.orders import memo
 from foreseal.payments.progress import IN_FLIGHT, NotExpired
 from foreseal.payments.sending import SendingError
 from payments.fake.contracts import TOKEN, State, selector
+from payments.real.node import on_a_node
 from payments.scan import canceled, paid, received
-from payments.shop import BUYERS, FUNDS, SHOP, Killed, Shop
+from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, in_memory
 
 RUNS = int(os.environ.get("FORESEAL_PAYMENT_RUNS", "12"))
 STEPS = 50
@@ -54,11 +57,12 @@ class Life(RuleBasedStateMachine):
     """One run. `counted` is of all runs: what they reached."""
 
     new_url: Callable[[], str]
+    chains: Chains
     counted: Counter[str]
 
     def __init__(self) -> None:
         super().__init__()
-        self.shop = Shop(type(self).new_url(), finality=FINALITY)
+        self.shop = Shop(type(self).new_url(), finality=FINALITY, chains=type(self).chains)
         self.made = 0
 
     def act(self, action: Callable[[], object], death: int | None = None) -> None:
@@ -212,7 +216,7 @@ class Life(RuleBasedStateMachine):
             self.settle()
             self.compare()
         finally:
-            self.shop.database.close()
+            self.shop.close()
 
     def settle(self) -> None:
         """Nothing disturbs any more; everything that is under way comes to its end."""
@@ -278,9 +282,22 @@ class Life(RuleBasedStateMachine):
 def test_nothing_is_lost_or_doubled_in_random_runs(
     new_url: Callable[[], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    life = type("Life", (Life,), {"new_url": staticmethod(new_url), "counted": Counter()})
+    play(new_url, in_memory, RUNS, capsys)
+
+
+@pytest.mark.timeout(300 + 10 * RUNS)
+def test_nor_on_a_node_with_the_real_contracts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The shorter form: the same lives on a real node."""
+    urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
+    play(lambda: next(urls), on_a_node, max(8, RUNS // 10), capsys)
+
+
+def play(new_url: Callable[[], str], chains: Chains, runs: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Live so many lives, and say what they reached."""
+    attributes = {"new_url": staticmethod(new_url), "chains": staticmethod(chains), "counted": Counter()}
+    life = type("Life", (Life,), attributes)
     profile = settings(
-        max_examples=RUNS,
+        max_examples=runs,
         stateful_step_count=STEPS,
         deadline=None,
         suppress_health_check=list(HealthCheck),
@@ -291,7 +308,7 @@ def test_nothing_is_lost_or_doubled_in_random_runs(
     )
     run_state_machine_as_test(life, settings=profile)
     with capsys.disabled():
-        print(f"\n{RUNS} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(life.counted.items())))
+        print(f"\n{runs} runs: " + ", ".join(f"{name} {count}" for name, count in sorted(life.counted.items())))
     for reached in (OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED, DisbursementState.COMPLETE):
         assert life.counted[reached]
     assert any(name.startswith("killed") for name in life.counted)

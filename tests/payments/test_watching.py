@@ -176,6 +176,7 @@ def test_what_is_nobodys_payment_is_suspended_with_its_reason(shop: Shop) -> Non
     assert shop.balance().faults == ()
 
 
+@pytest.mark.in_memory
 def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
     shop.captured("a")
     before = shop.rows()
@@ -254,6 +255,7 @@ def test_an_answer_that_is_lost_leaves_what_was_stored(shop: Shop) -> None:
     assert len(shop.rows()) == 2
 
 
+@pytest.mark.in_memory
 def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Shop) -> None:
     shop.stored("a")
     shop.captures.capture("a")

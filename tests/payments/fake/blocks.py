@@ -1,8 +1,9 @@
 """A chain in memory that moves only when it is told to: blocks, a pool, reorganisations, finality."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import rlp
 from eth_account import Account
@@ -56,6 +57,26 @@ class Block:
     salt: int
     landed: list[Landed]
     state: State
+
+    def logs(self) -> Iterator[tuple[Landed, dict[str, Any]]]:
+        """Its logs as JSON-RPC has them, each with its transaction."""
+        index = 0
+        for landed in self.landed:
+            for address, topics, data in landed.events:
+                yield (
+                    landed,
+                    {
+                        "address": address,
+                        "topics": ["0x" + each.hex() for each in topics],
+                        "data": "0x" + data.hex(),
+                        "blockNumber": hex(self.number),
+                        "blockHash": self.hash,
+                        "transactionHash": landed.transaction.hash,
+                        "logIndex": hex(index),
+                        "removed": False,
+                    },
+                )
+                index += 1
 
     @functools.cached_property
     def hash(self) -> str:
@@ -162,6 +183,13 @@ class FakeChain:
     def call(self, block: Block, sender: str, to: str, data: bytes) -> bytes:
         """What a call returns. Raises `Revert`; nothing changes."""
         return Call(block.state.copy(), self.chain_id, self.wallets, sender, block.time).execute(to, data)
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def logs(self) -> list[dict[str, Any]]:
+        """All logs on the chain as JSON-RPC has them, the pre-confirmed ones too."""
+        return [log for block in (*self.blocks, self.pending) for _, log in block.logs()]
 
     def find(self, hash: str) -> tuple[Block, Landed] | None:
         """Where a transaction is."""

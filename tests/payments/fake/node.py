@@ -1,13 +1,13 @@
 """The fake chain as a node: JSON-RPC with the answers, errors and losses that real ones have."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
 from typing import Any
 
 import orjson
 
 from foreseal.client.errors import ConnectionLost
 from foreseal.errors import RpcError
-from payments.fake.blocks import Block, FakeChain, Landed, decoded
+from payments.fake.blocks import Block, FakeChain, decoded
 from payments.fake.contracts import TOKEN, Revert, accepts, selector
 
 # More than this many blocks are refused, as public nodes do.
@@ -15,15 +15,14 @@ _WIDEST = 2_000
 _IS_VALID = selector("isValidSignature(bytes32,bytes)")
 
 
-class FakeNode:
-    """Answers `request` as `foreseal.client.Client` does."""
+class Disturbed(ABC):
+    """Answers `request` as `foreseal.client.Client` does, unless the answer is lost."""
 
-    def __init__(self, chain: FakeChain) -> None:
-        self.chain = chain
-        self.losses: list[tuple[str, bool]] = []
-        """Methods whose next answer is lost, and whether the call is executed before."""
+    def __init__(self) -> None:
         self.poor: set[str] = set()
         """Accounts that cannot pay gas."""
+        self.losses: list[tuple[str, bool]] = []
+        """Methods whose next answer is lost, and whether the call is executed before."""
         self.doubled = False
         """Whether eth_getLogs answers every log twice, and one that was removed."""
         self.calls: list[str] = []
@@ -41,10 +40,44 @@ class FakeNode:
             self.losses.remove(loss)
             if not loss[1]:
                 raise ConnectionLost(f"{method} was not sent")
-        answer = getattr(self, method)(*params)
+        if method == "eth_getLogs":
+            self._measure(params[0])
+        if method == "eth_sendRawTransaction" and decoded(bytes.fromhex(params[0][2:])).sender in self.poor:
+            raise RpcError(-32000, "insufficient funds for gas * price + value")
+        answer = self.answer(method, *params)
         if loss is not None:
             raise ConnectionLost(f"the answer to {method} was lost")
+        if self.doubled and method == "eth_getLogs":
+            return [*answer, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in answer[:1]), *answer]
         return answer
+
+    @abstractmethod
+    def answer(self, method: str, *params: Any) -> Any:
+        """The result of a method. Raises `RpcError`."""
+
+    @abstractmethod
+    def number(self, name: str) -> int:
+        """Number of a block."""
+
+    def _measure(self, wanted: dict[str, Any]) -> None:
+        blocks = self.number(wanted["toBlock"]) - self.number(wanted["fromBlock"]) + 1
+        self.widest = max(self.widest, blocks)
+        if blocks > _WIDEST:
+            raise RpcError(-32005, "query exceeds 2000 blocks")
+
+
+class FakeNode(Disturbed):
+    """The chain in memory as a node."""
+
+    def __init__(self, chain: FakeChain) -> None:
+        super().__init__()
+        self.chain = chain
+
+    def answer(self, method: str, *params: Any) -> Any:
+        return getattr(self, method)(*params)
+
+    def number(self, name: str) -> int:
+        return self._existing(name).number
 
     def eth_chainId(self) -> str:
         return hex(self.chain.chain_id)
@@ -88,8 +121,6 @@ class FakeNode:
         transaction = decoded(bytes.fromhex(raw[2:]))
         key = transaction.sender, transaction.nonce
         chain = self.chain
-        if transaction.sender in self.poor:
-            raise RpcError(-32000, "insufficient funds for gas * price + value")
         if any(each.transaction.hash == transaction.hash for each in chain.pending.landed):
             raise RpcError(-32000, "already known")
         if chain.pending.state.nonces.get(transaction.sender, 0) > transaction.nonce:
@@ -114,19 +145,13 @@ class FakeNode:
             "blockNumber": hex(block.number),
             "blockHash": block.hash,
             "status": hex(landed.succeeded),
-            "logs": [log for each, log in _logs(block) if each is landed],
+            "logs": [log for each, log in block.logs() if each is landed],
         }
 
     def eth_getLogs(self, wanted: dict[str, Any]) -> list[Any]:
         first, last = self._existing(wanted["fromBlock"]), self._existing(wanted["toBlock"])
-        self.widest = max(self.widest, last.number - first.number + 1)
-        if last.number - first.number >= _WIDEST:
-            raise RpcError(-32005, "query exceeds 2000 blocks")
         blocks = [*self.chain.blocks, self.chain.pending][first.number : last.number + 1]
-        found = [log for block in blocks for _, log in _logs(block) if _fits(log, wanted)]
-        if self.doubled:
-            return [*found, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in found[:1]), *found]
-        return found
+        return [log for block in blocks for _, log in block.logs() if _fits(log, wanted)]
 
     def _executed(self, name: str, sender: str, to: str, data: bytes) -> bytes:
         try:
@@ -148,26 +173,6 @@ class FakeNode:
         named = {"latest": chain.latest.number, "safe": chain.safe, "finalized": chain.finalized}
         number = named[name] if name in named else int(name, 16)
         return chain.blocks[number] if number <= chain.latest.number else None
-
-
-def _logs(block: Block) -> Iterator[tuple[Landed, dict[str, Any]]]:
-    index = 0
-    for landed in block.landed:
-        for address, topics, data in landed.events:
-            yield (
-                landed,
-                {
-                    "address": address,
-                    "topics": ["0x" + each.hex() for each in topics],
-                    "data": "0x" + data.hex(),
-                    "blockNumber": hex(block.number),
-                    "blockHash": block.hash,
-                    "transactionHash": landed.transaction.hash,
-                    "logIndex": hex(index),
-                    "removed": False,
-                },
-            )
-            index += 1
 
 
 def _fits(log: dict[str, Any], wanted: dict[str, Any]) -> bool:

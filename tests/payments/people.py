@@ -1,0 +1,16 @@
+"""Who takes part, with keys that the tests know, and what a checkout's address is."""
+
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
+
+CHECKOUT = "0x00000000000000000000000000000000000C4eC0"
+
+
+def account(number: int) -> LocalAccount:
+    """An account by a number, which is its key."""
+    return Account.from_key(number.to_bytes(32, "big"))
+
+
+SHOP = account(1_001)
+BUYERS = [account(2_001), account(2_002), account(2_003)]
+BUYER = BUYERS[0]

@@ -1,0 +1,233 @@
+"""A development node in this process, with the token and the payouts contract, that is told what a chain in memory is.
+
+It has the interface of `FakeChain`, so that the same tests run on both. Blocks are taken back by `evm_revert` to a
+snapshot that was taken when the block before them was sealed; what was in them is sent again.
+"""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
+
+from foreseal.errors import RpcError
+from foreseal.payments.contracts import TokenGenesis, TokenSetup, checkout_entry, payouts_entry, token_alloc
+from foreseal.testing import Chain, ChainSettings
+from payments.contracts.doubles import double
+from payments.fake.blocks import BLOCK_TIME
+from payments.fake.contracts import NAME, PAYOUTS, TOKEN, VERSION
+from payments.people import BUYERS, CHECKOUT, SHOP
+from payments.real.storage import State
+
+CHAIN_ID = 31337
+_GAS = 500_000
+_FEE = 10**12
+_KEYS = {account.address.lower(): account for account in (SHOP, *BUYERS)}
+
+
+@dataclass(frozen=True)
+class Settings(ChainSettings):
+    """With a depth of the finalized block."""
+
+    finality: int = 64
+
+    def for_core(self, datadir: Path) -> bytes:
+        given = orjson.loads(ChainSettings.for_core(self, datadir))
+        depths = {"finalized_depth": self.finality, "safe_depth": self.finality // 2}
+        return orjson.dumps(given | depths | {"block_time": BLOCK_TIME * 1000})
+
+
+def settings_of(finality: int) -> Settings:
+    """A chain on which the shop and its buyers have ether, and nobody tokens."""
+    issuer = "0x" + "15" * 20
+    setup = TokenSetup(issuer, issuer, issuer, issuer, name=NAME, version=VERSION)
+    entries = token_alloc(TokenGenesis(setup), CHAIN_ID, TOKEN) | {
+        address: {"balance": hex(10**24)} for address in _KEYS
+    }
+    entries |= {PAYOUTS: payouts_entry(TOKEN), CHECKOUT.lower(): checkout_entry(TOKEN, SHOP.address)}
+    return Settings(accounts=0, chain_id=CHAIN_ID, automine=False, alloc=entries, finality=finality)
+
+
+class Wallets(dict[str, str]):
+    """Accounts that are contracts (ERC-1271), each with the owner of its key."""
+
+    def __init__(self, rpc: Callable[..., Any]) -> None:
+        super().__init__()
+        self.rpc = rpc
+
+    def __setitem__(self, wallet: str, owner: str) -> None:
+        super().__setitem__(wallet, owner)
+        code = double("Wallet").code(owner=bytes.fromhex(owner[2:]).rjust(32, b"\0"))
+        self.rpc("anvil_setCode", wallet, "0x" + code.hex())
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A transaction of somebody else."""
+
+    hash: str
+
+
+@dataclass(frozen=True)
+class Tip:
+    """The newest block, or the one that is being built."""
+
+    chain: "RealChain"
+    name: str
+
+    @cached_property
+    def _block(self) -> dict[str, Any]:
+        return dict(self.chain.rpc("eth_getBlockByNumber", self.name, True))
+
+    @property
+    def number(self) -> int:
+        return int(self._block["number"], 16)
+
+    @property
+    def hash(self) -> str:
+        return str(self._block["hash"])
+
+    @property
+    def time(self) -> int:
+        return int(self._block["timestamp"], 16)
+
+    @property
+    def state(self) -> State:
+        return State(self.chain.node, self.name, _KEYS)
+
+
+class RealChain:
+    """The chain. `finality` is how many blocks the finalized one lies behind the newest."""
+
+    chain_id = CHAIN_ID
+
+    def __init__(self, finality: int = 40) -> None:
+        self.finality = finality
+        self.node = Chain(settings_of(finality))
+        self.rpc = self.node.rpc
+        self.salt = 0
+        self.snapshots = {0: self.node.snapshot()}
+        """By the number of the newest block then, as far back as blocks can be taken back."""
+        self.changes: list[tuple[int, Callable[[Any], object]]] = []
+        self.wallets = Wallets(self.rpc)
+
+    def close(self) -> None:
+        self.node.close()
+
+    @property
+    def time(self) -> int:
+        return self.node.time
+
+    @property
+    def latest(self) -> Tip:
+        return Tip(self, "latest")
+
+    @property
+    def pending(self) -> Tip:
+        return Tip(self, "pending")
+
+    @property
+    def finalized(self) -> int:
+        return max(0, self.latest.number - self.finality)
+
+    @property
+    def pool(self) -> dict[tuple[str, int], str]:
+        """Hashes of what waits, by sender and account nonce."""
+        found = self.rpc("txpool_content")
+        return {
+            (sender.lower(), int(nonce)): each["hash"]
+            for part in ("pending", "queued")
+            for sender, by_nonce in dict(found[part] or {}).items()
+            for nonce, each in by_nonce.items()
+        }
+
+    def number(self, name: str) -> int:
+        """Number of a block."""
+        return Tip(self, name).number
+
+    def change(self, change: Callable[[Any], object]) -> None:
+        """Do something to the contracts in their owner's place, as of the newest block."""
+        self.changes.append((self.latest.number, change))
+        change(self.pending.state)
+
+    def inject(self, sender: str, to: str, data: bytes) -> Sent:
+        """Send a transaction of somebody else."""
+        nonce, waiting = int(self.rpc("eth_getTransactionCount", sender, "pending"), 16), self.pool
+        while (sender, nonce) in waiting:
+            nonce += 1
+        return Sent(self.rpc("eth_sendRawTransaction", signed(_KEYS[sender], nonce, to, data)))
+
+    def step(self) -> None:
+        """Pre-confirm what can be executed."""
+        self.node.step()
+
+    def mine(self, blocks: int = 1) -> None:
+        """Seal the pending block with what is in the pool, and further ones."""
+        quick = max(0, blocks - self.finality - 1)
+        if quick:
+            self.node.mine(quick)
+        for _ in range(blocks - quick):
+            self.node.mine()
+            self.snapshots[self.latest.number] = self.node.snapshot()
+        oldest = self.finalized
+        self.snapshots = {number: each for number, each in self.snapshots.items() if number >= oldest}
+
+    def advance(self, seconds: int) -> None:
+        """Let time pass before the next block."""
+        if seconds:
+            self.node.advance(seconds)
+
+    def reorganise(self, depth: int, *, dropped: bool = False, late: int = 0) -> None:
+        """Replace the newest blocks by as many others and one more.
+
+        Their transactions are in the new ones from block `late` on, or nowhere where they are `dropped`.
+        """
+        newest, now = self.latest.number, self.time
+        depth = min(depth, newest - self.finalized)
+        blocks = [hex(number) for number in range(newest - depth + 1, newest + 1)]
+        undone = [] if dropped else [raw for block in (*blocks, "pending") for raw in self._raw(block)]
+        waiting = [self.rpc("eth_getRawTransactionByHash", hash) for hash in self.pool.values()]
+        place = newest - depth
+        self.node.revert(self.snapshots[place])
+        self.snapshots = {number: each for number, each in self.snapshots.items() if number < place}
+        self.snapshots[place] = self.node.snapshot()
+        self.drop()
+        self.advance(max(0, now - depth * BLOCK_TIME - self.time))
+        self.salt += 1
+        self.rpc("anvil_setCoinbase", f"0x{self.salt:040x}")
+        # Written into the block above the newest one, and taken back with it.
+        self.changes = [each for each in self.changes if each[0] <= place]
+        for number, change in self.changes:
+            if number == place:
+                change(self.pending.state)
+        before = min(late, depth + 1)
+        self.mine(before)
+        for raw in (*undone, *waiting):
+            with contextlib.suppress(RpcError):  # another one with its account nonce is there
+                self.rpc("eth_sendRawTransaction", raw)
+        self.mine(depth + 1 - before)
+
+    def drop(self) -> None:
+        """Forget what is in the pool."""
+        for hash in self.pool.values():
+            self.rpc("anvil_dropTransaction", hash)
+
+    def _raw(self, block: str) -> list[str]:
+        hashes = self.rpc("eth_getBlockByNumber", block, False)["transactions"]
+        return [self.rpc("eth_getRawTransactionByHash", hash) for hash in hashes]
+
+    def logs(self) -> list[dict[str, Any]]:
+        """All logs on the chain as JSON-RPC has them, the pre-confirmed ones too."""
+        return list(self.rpc("eth_getLogs", {"fromBlock": "0x0", "toBlock": "pending"}))
+
+
+def signed(account: LocalAccount, nonce: int, to: str, data: bytes) -> str:
+    """A transaction, as eth_sendRawTransaction takes it."""
+    fields = {"type": 2, "chainId": CHAIN_ID, "nonce": nonce, "to": to_checksum_address(to), "value": 0, "data": data}
+    fees = {"gas": _GAS, "maxFeePerGas": _FEE, "maxPriorityFeePerGas": _FEE}
+    return "0x" + bytes(account.sign_transaction(fields | fees).raw_transaction).hex()

@@ -1,0 +1,26 @@
+"""The real node, asked as a node in memory is: with lost answers, and a look at what is asked."""
+
+from typing import Any
+
+from payments.fake.node import Disturbed
+from payments.real.chain import RealChain
+
+
+class RealNode(Disturbed):
+    """A development node in this process."""
+
+    def __init__(self, chain: RealChain) -> None:
+        super().__init__()
+        self.chain = chain
+
+    def answer(self, method: str, *params: Any) -> Any:
+        return self.chain.rpc(method, *params)
+
+    def number(self, name: str) -> int:
+        return int(name, 16) if name.startswith("0x") else self.chain.number(name)
+
+
+def on_a_node(finality: int) -> tuple[RealChain, RealNode]:
+    """A chain of a node's own, with the contracts."""
+    chain = RealChain(finality)
+    return chain, RealNode(chain)
