@@ -25,6 +25,7 @@ COMMANDS = [
     ["keys", "revoke"],
     ["pay"],
     ["pay", "check"],
+    ["pay", "spent"],
     ["pay", "template"],
     ["backup"],
     ["restore"],

@@ -6,6 +6,7 @@ from foreseal.cli.commands import Commands
 
 _COMMANDS = {
     "check": "pay_check:check_command",
+    "spent": "pay_spent:spent_command",
     "template": "pay_check:template_command",
 }
 

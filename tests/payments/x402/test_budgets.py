@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from foreseal.payments.ledger import Overtaken, Unknown
 from foreseal.payments.x402.buying import OutcomeUnknown, PaymentRefused
 from foreseal.payments.x402.buying.policy import Offer
-from foreseal.payments.x402.buying.purchases import Intent, Outcome, Signed
-from foreseal.payments.x402.buying.tables import Method, Proof, Stage
+from foreseal.payments.x402.buying.purchases import Intent, Outcome
+from foreseal.payments.x402.buying.tables import Proof, Stage
+from foreseal.payments.x402.identities import Payment, PaymentKey
 from payments.shop import BUYER
 from payments.x402.buyers import Buyers, policy
-from payments.x402.seller_double import terms
+from payments.x402.seller_double import PAYEE, TOKEN, terms
 
 SESSION_CAP, DAY_CAP = 1000, 1500
 RULES = policy(per_request=600, per_session=SESSION_CAP, per_day=DAY_CAP)
@@ -32,8 +33,9 @@ def intent(amount: int, session: str = "a", open_key: str | None = None) -> Inte
     return Intent(BUYER.address, session, open_key, "GET http://seller/", amount)
 
 
-def signed(nonce: int) -> Signed:
-    return Signed(Method.EIP3009, nonce.to_bytes(32, "big"), 2_000_000_000)
+def signed(nonce: int) -> Payment:
+    key = PaymentKey(84532, TOKEN, BUYER.address, nonce.to_bytes(32, "big"))
+    return Payment(key, TOKEN, PAYEE, 100, 2_000_000_000)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import Database, Entry, Overtaken, Unknown
 from foreseal.payments.ledger.timeline import note
 from foreseal.payments.x402.buying.errors import OutcomeUnknown, PaymentRefused, Refusal, Rule
 from foreseal.payments.x402.buying.policy import Offer
-from foreseal.payments.x402.buying.tables import Method, Proof, Stage, budgets, purchases
+from foreseal.payments.x402.buying.tables import Proof, Stage, budgets, purchases
+from foreseal.payments.x402.identities import Payment
 
 LONGEST_SESSION = 200
 """Characters of a session's name."""
@@ -37,16 +39,6 @@ class Intent:
     """What is paid for, for people."""
     amount: int
     """The most that can be taken, in smallest units."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """What was signed, as the chain knows it."""
-
-    method: Method
-    nonce: bytes
-    valid_before: int
-    """Seconds since 1970, of the chain's blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +82,16 @@ class Purchases:
                 _commit(tx, (intent.payer, offer.asset.network, offer.asset.token, period), committed + intent.amount)
             try:
                 with tx.begin_nested():
-                    tx.execute(insert(purchases).values(id=id, day=today, **_row(offer, intent)))
+                    tx.execute(insert(purchases).values(id=id, day=today, reserved_at=now, **_row(offer, intent)))
             except IntegrityError:  # somebody else was between the look and the insertion
                 self._refuse_a_second(tx, intent)
                 raise
             note(tx, Entry(purchases.name, id, now, "reserve", None, Stage.RESERVED, {}))
         return id
 
-    def present(self, id: str, signed: Signed) -> None:
+    def present(self, id: str, signed: Payment) -> None:
         """Store what was signed, before it leaves. Raises `Overtaken` if the purchase was given back meanwhile."""
-        values = {"method": signed.method, "nonce": signed.nonce, "valid_before": signed.valid_before}
+        values = {"contract": signed.key.contract, "nonce": signed.key.nonce, "valid_before": signed.deadline}
         with self.database.transaction() as tx:
             self._move(tx, self._read(tx, id), "present", Stage.RESERVED, stage=Stage.PRESENTED, **values)
 
@@ -147,12 +139,27 @@ class Purchases:
         with self.database.reading() as tx:
             return self._read(tx, id)
 
+    def payers(self) -> list[str]:
+        """The accounts that bought something."""
+        with self.database.reading() as tx:
+            return sorted(tx.execute(select(purchases.c.payer).distinct()).scalars())
+
     def unsettled(self, payer: str) -> list[Row[Any]]:
-        """The purchases of an account whose outcome no final block has said yet, oldest first."""
+        """The purchases of an account whose outcome no final block has said yet, oldest first.
+
+        Vouchers are not among them: they move nothing, and the chain does not know of them.
+        """
         open = purchases.c.stage.in_((Stage.RESERVED, Stage.PRESENTED)) | (purchases.c.proof == Proof.SELLER)
-        wanted = select(purchases).where((purchases.c.payer == payer) & open).order_by(purchases.c.valid_before)
+        open &= purchases.c.contract.is_(None) | (purchases.c.contract != BATCH_SETTLEMENT)
+        wanted = select(purchases).where((purchases.c.payer == payer) & open).order_by(purchases.c.reserved_at)
         with self.database.reading() as tx:
             return list(tx.execute(wanted))
+
+    def shares_transaction(self, row: Row[Any]) -> bool:
+        """Whether another purchase is said to be paid by the same transaction."""
+        same = (purchases.c.network == row.network) & (purchases.c.transaction_hash == row.transaction_hash)
+        with self.database.reading() as tx:
+            return tx.execute(select(purchases.c.id).where(same & (purchases.c.id != row.id))).first() is not None
 
     def _read(self, tx: Connection, id: str) -> Row[Any]:
         row = tx.execute(select(purchases).where(purchases.c.id == id)).one_or_none()

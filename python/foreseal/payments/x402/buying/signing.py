@@ -12,16 +12,14 @@ from x402.mechanisms.evm.batch_settlement.client.config import (
     BatchSettlementEvmSchemeOptions,
 )
 from x402.mechanisms.evm.batch_settlement.client.storage import ClientChannelStorage
-from x402.mechanisms.evm.batch_settlement.encoding import build_erc3009_deposit_nonce
 from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.upto import UptoEvmClientScheme
 from x402.schemas import NoMatchingRequirementsError, PaymentPayload, PaymentRequired
 
-from foreseal.payments.typed_data import word
 from foreseal.payments.x402.buying.errors import PaymentRefused, Refusal, Rule, Unreadable
 from foreseal.payments.x402.buying.policy import CHANNELS, Offer
-from foreseal.payments.x402.buying.purchases import Signed
-from foreseal.payments.x402.buying.tables import Method
+from foreseal.payments.x402.identities import Payment as SignedPayment
+from foreseal.payments.x402.identities import granted, settled
 
 Reserve = Callable[[int, str | None], None]
 """Is told the units that are about to be signed for, and the id of the channel that they go into, if any."""
@@ -32,7 +30,7 @@ class Signature:
     """A payment as the seller gets it."""
 
     payload: PaymentPayload
-    signed: Signed
+    signed: SignedPayment
     http: x402HTTPClientSync
     """Knows what the scheme has to learn from the answer."""
 
@@ -69,7 +67,7 @@ class Signer:
         except (ValueError, TypeError, KeyError, NoMatchingRequirementsError) as error:
             raise Unreadable(f"{offer.terms.scheme} on {offer.terms.network}: {error}") from error
         assert isinstance(payload, PaymentPayload), "the package signs for version 2 what version 2 asks for"
-        return Signature(payload, signed(payload.payload), x402HTTPClientSync(client))
+        return Signature(payload, _signed(payload), x402HTTPClientSync(client))
 
     def _scheme(self, offer: Offer, reserve: Reserve) -> Any:
         match offer.terms.scheme:
@@ -97,14 +95,8 @@ def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> in
     return min(int(context.deposit_amount), cap)
 
 
-def signed(inner: dict[str, Any]) -> Signed:
-    """What a payload of any scheme has the chain do, from what is sent to the seller."""
-    deposit = inner.get("deposit", {}).get("authorization", {})
-    if (permit2 := inner.get("permit2Authorization") or deposit.get("permit2Authorization")) is not None:
-        return Signed(Method.PERMIT2, int(permit2["nonce"]).to_bytes(32, "big"), int(permit2["deadline"]))
-    if (erc3009 := deposit.get("erc3009Authorization")) is not None:
-        nonce = build_erc3009_deposit_nonce(inner["voucher"]["channelId"], erc3009["salt"])
-        return Signed(Method.EIP3009, word(nonce, "nonce"), int(erc3009["validBefore"]))
-    if (exact := inner.get("authorization")) is not None:
-        return Signed(Method.EIP3009, word(exact["nonce"], "nonce"), int(exact["validBefore"]))
-    return Signed(Method.VOUCHER, word(inner["voucher"]["channelId"], "channelId"), 0)
+def _signed(payload: PaymentPayload) -> SignedPayment:
+    """What the chain will know the payment by. A voucher is known by the seller alone."""
+    if payload.accepted.scheme == CHANNELS and payload.payload.get("type") == "voucher":
+        return granted(payload)
+    return settled(payload, payload.accepted)

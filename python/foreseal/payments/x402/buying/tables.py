@@ -38,17 +38,6 @@ class Proof(StrEnum):
     """A final block says so."""
 
 
-class Method(StrEnum):
-    """How a purchase moves money, which says where the chain is asked about it."""
-
-    EIP3009 = "eip3009"
-    """The token's authorizationState."""
-    PERMIT2 = "permit2"
-    """Permit2's nonceBitmap."""
-    VOUCHER = "voucher"
-    """A share of what is in a channel already: it moves nothing by itself."""
-
-
 purchases = Table(
     "purchases",
     metadata,
@@ -56,6 +45,7 @@ purchases = Table(
     Column("payer", String(42), nullable=False),
     Column("session", String(200), nullable=False),
     Column("day", String(10), nullable=False),
+    Column("reserved_at", BigInteger, nullable=False),
     # Of what must not be signed for again until the outcome is known; null as soon as it is.
     Column("open_key", String(64), unique=True),
     Column("subject", Text, nullable=False),
@@ -67,13 +57,14 @@ purchases = Table(
     Column("settled", Units),
     Column("stage", Word(Stage), nullable=False),
     Column("proof", Word(Proof)),
-    Column("method", Word(Method)),
+    # By which the chain knows the payment (`identities.PaymentKey`), and its end.
+    Column("contract", String(42)),
     Column("nonce", LargeBinary(32)),
     Column("valid_before", BigInteger),
     Column("transaction_hash", String(66)),
     Column("status_url", Text),
     Index("purchases_stage", "stage", "proof"),
-    Index("purchases_session", "payer", "session"),
+    Index("purchases_transaction", "transaction_hash"),
 )
 
 budgets = Table(

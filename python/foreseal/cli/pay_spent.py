@@ -1,0 +1,93 @@
+"""`foreseal pay spent`: what buyers of paid requests spent, and what is reserved, by session and day."""
+
+import contextlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from foreseal.cli.options import Value
+from foreseal.client import Client
+from foreseal.payments.chain import ChainError, Node, RpcNode
+from foreseal.payments.ledger import Database, LedgerError
+from foreseal.payments.typed_data import address
+from foreseal.payments.x402.buying.purchases import Purchases
+from foreseal.payments.x402.buying.reconciliation import Reconciliation, Totals, totals
+
+_HEADINGS = ("day", "session", "network", "token", "spent", "reserved", "given back", "purchases")
+_LEFT = 4
+"""Columns of text; the others are numbers."""
+
+
+@click.command("spent")
+@click.option("--database", "url", required=True, metavar="URL", help="The buyer's: sqlite:///buyer.db, for example.")
+@click.option("--payer", type=Value("ADDRESS", lambda text: address(text, "payer")), help="Only this account.")
+@click.option(
+    "--node", "nodes", multiple=True, metavar="URL", help="First ask this node what became of what is reserved."
+)
+def spent_command(url: str, payer: str | None, nodes: tuple[str, ...]) -> None:
+    """Print what was spent, what is reserved as its outcome is unknown, and what was given back.
+
+    Amounts are in the smallest unit of each token; days are those of UTC.
+    """
+    try:
+        database = _opened(url)
+        try:
+            if nodes:
+                _resolve(database, payer, nodes)
+            found = totals(database, payer)
+        finally:
+            database.close()
+    except (ArgumentError, SQLAlchemyError, LedgerError) as error:
+        raise click.ClickException(f"--database: {error}") from None
+    for account in sorted({each.payer for each in found}):
+        click.echo(account)
+        _print([each for each in found if each.payer == account])
+    if not found:
+        click.echo("nothing was bought")
+
+
+def _opened(url: str) -> Database:
+    """Raises ClickException for a file that is not there: it would be made."""
+    parts = make_url(url)
+    if parts.get_backend_name() == "sqlite" and not Path(parts.database or "").is_file():
+        raise click.ClickException(f"--database: there is no file {parts.database}")
+    return Database(url)
+
+
+def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None:
+    def now() -> int:
+        return int(time.time())
+
+    purchases = Purchases(database, now)
+    with contextlib.ExitStack() as opened:
+        known: dict[str, Node] = {}
+        try:
+            for url in urls:
+                node = RpcNode(opened.enter_context(Client(url)))
+                known[f"eip155:{node.chain_id()}"] = node
+        except (ChainError, ValueError) as error:
+            raise click.ClickException(f"--node: {error}") from None
+        reconciliation = Reconciliation(purchases, known, now)
+        for account in [payer] if payer else purchases.payers():
+            found = reconciliation.run(account)
+            click.echo(f"{account}: {found.concluded} concluded, {found.open} open", err=True)
+            for id, reason in found.errors.items():
+                click.echo(f"{id}: {reason}", err=True)
+
+
+def _print(sums: Sequence[Totals]) -> None:
+    rows = []
+    for each in sums:
+        numbers = map(str, (each.spent, each.reserved, each.returned, each.purchases))
+        rows.append((each.day, each.session, each.asset.network, each.asset.token, *numbers))
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    for row in (_HEADINGS, *rows):
+        cells = [
+            cell.ljust(width) if place < _LEFT else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo("  " + "  ".join(cells).rstrip())

@@ -1,0 +1,241 @@
+"""What became of purchases, by the chain: a real node, a real facilitator, and sellers that say something else."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from x402.schemas import PaymentPayload
+
+from foreseal.cli.pay import pay_group
+from foreseal.payments.chain import Unanswered
+from foreseal.payments.typed_data import Cancellation
+from foreseal.payments.x402.buying import PaymentRefused, Word
+from foreseal.payments.x402.buying.purchases import Intent
+from foreseal.payments.x402.buying.reconciliation import Reconciliation, totals
+from foreseal.payments.x402.buying.tables import Proof, Stage
+from payments.x402.buyers import USDC, Buyers, policy
+from payments.x402.paying import demand, over_permit2
+from payments.x402.seller_double import Answer, Seller, refused, settled
+from payments.x402.world import BUYERS, DOMAIN, NETWORK, STRANGER, TOKEN, World
+
+BUYER = BUYERS[20]
+RULES = policy(per_session=100_000, per_day=100_000)
+
+
+@pytest.fixture
+def new_url(tmp_path: Path) -> Callable[[], str]:
+    return lambda: f"sqlite:///{tmp_path}/buyer.db"
+
+
+@pytest.fixture(autouse=True)
+def _as_before(world: World) -> Iterator[None]:
+    """The chain's clock goes on past the ends of payments here."""
+    with world.rollback():
+        yield
+
+
+class Shop:
+    """A buyer whose seller says what the test says, whatever it does with the payment."""
+
+    def __init__(self, buyers: Buyers, world: World, folder: Path) -> None:
+        buyers.now = int(time.time())
+        self.buyers = buyers
+        self.world = world
+        self.facilitator = world.facilitator(f"sqlite:///{folder}/facilitator.db")
+        self.reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()}, lambda: buyers.now)
+
+    def buy(self, answer: Answer, asked: object = None, charged: int | None = None, settles: bool = False) -> None:
+        """A purchase of a GET that no other is for."""
+
+        def answered(payload: PaymentPayload) -> httpx.Response:
+            if settles:
+                terms = payload.accepted
+                if charged is not None:
+                    terms = terms.model_copy(update={"amount": str(charged)})
+                found = self.facilitator.settle(payload, terms)
+                assert found.success, found
+                self.transaction = found.transaction
+            return answer(payload)
+
+        seller = Seller(answered, (asked or demand(1000),))  # type: ignore[arg-type]
+        client = self.buyers.client(seller, RULES, key=BUYER)
+        try:
+            client.get(f"/{len(self.buyers.rows())}")
+        except httpx.ReadError:
+            assert answer is lost
+
+    def told(self) -> tuple[str, str | None, int | None]:
+        """Stage, proof and settled units of the newest purchase, and that what counts is what it should be."""
+        row = max(self.buyers.rows(), key=lambda row: int(row.subject.rpartition("/")[2]))
+        self.buyers.committed()
+        return row.stage, row.proof, row.settled
+
+
+@pytest.fixture
+def shop(buyers: Buyers, world: World, tmp_path: Path) -> Shop:
+    return Shop(buyers, world, tmp_path)
+
+
+def lost(_: object) -> httpx.Response:
+    raise httpx.ReadError("the connection broke")
+
+
+def success(_: object) -> httpx.Response:
+    return httpx.Response(200, headers=settled())
+
+
+@pytest.mark.parametrize("asked", [demand(1000), over_permit2(1000), demand(1000, "upto")])
+def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
+    shop: Shop, world: World, asked: object
+) -> None:
+    shop.buy(lost, asked)
+    world.finalize()
+    assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (0, (Stage.PRESENTED, None, None))
+    world.rpc("evm_increaseTime", hex(62))
+    world.rpc("anvil_mine", "0x1")
+    found = shop.reconciliation.run(BUYER.address)
+    assert (found.concluded, found.open, shop.told()) == (0, 1, (Stage.PRESENTED, None, None))  # past, but not final
+    world.finalize()
+    found = shop.reconciliation.run(BUYER.address)
+    assert (found.concluded, found.open, shop.told()) == (1, 0, (Stage.RETURNED, Proof.CHAIN, None))
+    assert shop.buyers.day() == 0
+
+
+@pytest.mark.parametrize("asked", [demand(1000), over_permit2(1000)])
+@pytest.mark.parametrize("answer", [lost, refused])
+def test_what_was_settled_is_spent_whatever_the_seller_said(
+    shop: Shop, world: World, asked: object, answer: Answer
+) -> None:
+    shop.buy(answer, asked, settles=True)
+    assert shop.told()[0] == (Stage.PRESENTED if answer is lost else Stage.RETURNED)
+    assert shop.reconciliation.run(BUYER.address).concluded == 0
+    world.finalize()
+    assert shop.reconciliation.run(BUYER.address).concluded == 1
+    assert shop.told() == (Stage.SPENT, Proof.CHAIN, 1000)
+    assert shop.buyers.day() == 1000
+    assert shop.reconciliation.run(BUYER.address).concluded == 0
+
+
+def test_a_success_that_never_was_is_given_back(shop: Shop, world: World) -> None:
+    shop.buy(success)
+    world.finalize()
+    assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (1, (Stage.SPENT, Proof.SELLER, 1000))
+    world.finalize(62)
+    assert shop.reconciliation.run(BUYER.address).concluded == 1
+    assert shop.told() == (Stage.RETURNED, Proof.CHAIN, None)
+
+
+def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None:
+    shop.buy(lost)
+    nonce = shop.buyers.rows()[0].nonce
+    signature = Cancellation(BUYER.address, nonce).sign(DOMAIN, bytes(BUYER.key))
+    world.act(STRANGER, "cancelAuthorization(address,bytes32,bytes)", BUYER.address, nonce, signature)
+    assert shop.reconciliation.run(BUYER.address).concluded == 0
+    world.finalize()
+    assert shop.reconciliation.run(BUYER.address).concluded == 1
+    assert shop.told() == (Stage.RETURNED, Proof.CHAIN, None)
+
+
+def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
+    asked = demand(1000, "upto")
+
+    def cheaper(_: object) -> httpx.Response:
+        return httpx.Response(200, headers=settled(transaction=shop.transaction, amount="1"))
+
+    shop.buy(cheaper, asked, charged=700, settles=True)
+    assert shop.told() == (Stage.SPENT, Proof.SELLER, 1)
+    world.finalize()
+    assert shop.reconciliation.run(BUYER.address).concluded == 1
+    assert shop.told() == (Stage.SPENT, Proof.CHAIN, 700)
+    shop.buy(lost, asked, charged=600, settles=True)  # nobody says which transaction it was
+    first = shop.transaction
+    shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 500, True)
+    shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 400, True)
+    world.finalize()
+    assert shop.reconciliation.run(BUYER.address).concluded == 3
+    assert sorted(row.settled for row in shop.buyers.rows()) == [700, 1000, 1000, 1000]
+
+
+def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) -> None:
+    buyer = shop.buyers.buyer(RULES, key=BUYER)
+    intent = Intent(buyer.payer, "a", None, "GET /0", 1000)
+    shop.buyers.purchases.reserve(RULES.offer(demand(1000)), intent)
+    shop.buyers.now += 300
+    assert shop.reconciliation.run(BUYER.address).concluded == 0
+    shop.buyers.now += 1
+    assert shop.reconciliation.run(BUYER.address).concluded == 1
+    assert shop.buyers.rows()[0].proof is Proof.UNSENT
+    assert shop.buyers.day() == 0
+
+
+def test_where_nobody_answers_all_stays_and_is_named(shop: Shop) -> None:
+    class Silent:
+        def __getattr__(self, name: str) -> object:
+            raise Unanswered("nobody is there")
+
+    shop.buy(lost)
+    [row] = shop.buyers.rows()
+    silent = Reconciliation(shop.buyers.purchases, {NETWORK: Silent()}, lambda: 0)  # type: ignore[dict-item]
+    found = silent.run(BUYER.address)
+    assert (found.concluded, found.open, found.errors) == (0, 1, {row.id: "nobody is there"})
+    assert Reconciliation(shop.buyers.purchases, {}, lambda: 0).run(BUYER.address).open == 1
+    assert shop.told() == (Stage.PRESENTED, None, None)
+
+
+def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
+    shop.buy(success)
+    shop.buy(lost)
+    shop.buy(refused)
+    shop.buy(lambda _: httpx.Response(200, headers=settled(amount="300")), demand(1000, "upto"))
+    [found] = totals(shop.buyers.database, BUYER.address)
+    assert (found.session, found.asset) == ("a", USDC)
+    assert (found.spent, found.reserved, found.returned, found.purchases) == (1300, 1000, 1700, 4)
+    assert totals(shop.buyers.database, TOKEN) == []
+    assert totals(shop.buyers.database) == [found]
+
+
+def test_a_seller_whose_word_counts_for_nothing_cannot_make_a_buyer_pass_its_cap(shop: Shop, world: World) -> None:
+    rules = policy(per_session=2000, word=Word.CHAIN)
+
+    def lies(payload: PaymentPayload) -> httpx.Response:
+        assert shop.facilitator.settle(payload, payload.accepted).success
+        return refused(payload)
+
+    client = shop.buyers.client(Seller(lies, (demand(1000),)), rules, key=BUYER)
+    before = world.balance(BUYER.address)
+    answers: list[int | None] = []
+    for number in range(4):
+        try:
+            answers.append(client.get(f"/{number}").status_code)
+        except PaymentRefused as error:
+            answers.append(error.refusals[0].committed)
+    assert answers == [402, 402, 2000, 2000]
+    assert world.balance(BUYER.address) == before - 2000
+
+
+def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
+    def run(*arguments: str) -> str:
+        found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url, *arguments])
+        assert found.exit_code == 0, found.output
+        return found.output
+
+    assert run() == "nothing was bought\n"
+    shop.buy(success)
+    shop.buy(lost)
+    day = shop.buyers.rows()[0].day
+    heading = f"{'day':10}  session  {'network':12}  {'token':42}  spent  reserved  given back  purchases"
+    row = f"{day}  a        {NETWORK}  {TOKEN}   1000      1000           0          2"
+    assert run() == f"{BUYER.address}\n  {heading}\n  {row}\n"
+    assert run("--payer", TOKEN) == "nothing was bought\n"
+    world.finalize(62)
+    told = run("--node", world.url)
+    assert told.startswith(f"{BUYER.address}: 2 concluded, 0 open\n")
+    assert told.endswith("      0         0        2000          2\n")
+    shop.buyers.url = "sqlite:////nowhere/buyer.db"
+    found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url])
+    assert (found.exit_code, found.output) == (1, "Error: --database: there is no file /nowhere/buyer.db\n")
+    found = CliRunner().invoke(pay_group, ["spent", "--database", "nonsense"])
+    assert found.output.startswith("Error: --database: Could not parse SQLAlchemy URL")
