@@ -38,6 +38,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Ledger, Step
 from foreseal.payments.sending.errors import FeeTooHigh, WrongChain
 from foreseal.payments.sending.fees import Fees, Quote, quote
+from foreseal.payments.sending.gaps import fill, is_used
 from foreseal.payments.sending.intents import Call, Intents, newest_ordinal, read_intent
 
 # A receipt may name a block that is sealed before the next answer comes: looking again finds where it is.
@@ -113,7 +114,8 @@ class Sender:
         What the node answers or does not is the result: nothing that it does is raised.
         """
         with self.ledger.database.reading() as tx:
-            _, tried = read_intent(tx, intent)
+            row, tried = read_intent(tx, intent)
+        last = tried[-1]
         newest = delivered = self._send(tried)
         # Where the account cannot pay the newest, one before may be in the pool still, or get there again.
         while delivered.delivery is Delivery.REFUSED and len(tried) > 1:
@@ -121,35 +123,44 @@ class Sender:
             delivered = self._send(tried)
         # What is stored was sent without knowing what the chain asks for by now.
         with contextlib.suppress(ChainError):
-            if self._is_cheap(intent, newest) and self.replace(intent):
+            if self._is_cheap(row, last, newest) and self.replace(intent, last.ordinal):
                 with self.ledger.database.reading() as tx:
                     return self._send(read_intent(tx, intent)[1])
         return delivered
 
-    def _is_cheap(self, intent: int, newest: Delivered) -> bool:
+    def _is_cheap(self, row: Row[Any], last: Row[Any], newest: Delivered) -> bool:
         """Whether the newest bytes wait in the pool for too long, or are refused and would be cheap today.
 
-        What is refused for another reason, such as an account that cannot pay, is made no better by higher fees.
+        What is refused for another reason, such as an account that cannot pay, is made no better by higher fees, and
+        neither is what waits for an earlier account nonce. One that nobody uses is used up here.
         """
-        with self.ledger.database.reading() as tx:
-            tried = read_intent(tx, intent)[1][-1]
         head = building(self.node)
-        if head.number < tried.since_block + self.fees.patience:
+        if head.number < last.since_block + self.fees.patience:
             return False
-        if newest.delivery is not Delivery.REFUSED:
-            return newest.pooled
         asked = quote(self.node, head)
-        return bool(asked.fee > tried.fee or asked.priority_fee > tried.priority_fee)
+        if newest.delivery is Delivery.REFUSED:
+            return bool(asked.fee > last.fee or asked.priority_fee > last.priority_fee)
+        first = self.node.transaction_count(row.sender, "pending")
+        if first >= row.account_nonce:
+            return newest.pooled
+        with self.ledger.database.reading() as tx:
+            used = is_used(tx, row.chain_id, row.sender, first)
+        if not used and asked.fee <= self.fees.most:
+            fill(self.node, self.account, row.chain_id, first, asked)
+        return False
 
-    def replace(self, intent: int) -> bool:
+    def replace(self, intent: int, last: int | None = None) -> bool:
         """Store a further attempt that pays at least 10 % more, with the same account nonce; false if the limit is met.
 
-        Nothing is sent: `deliver` does.
+        With `last`, only where the newest attempt still is the one of that ordinal: another process may have been
+        faster. Nothing is sent: `deliver` does.
         """
         head = building(self.node)
         asked = quote(self.node, head)
         with self.ledger.database.transaction() as tx:
             ordinal = newest_ordinal(tx, intent)
+            if last is not None and ordinal != last:
+                return True
             row, tried = read_intent(tx, intent)
             raised = Quote(tried[-1].fee, tried[-1].priority_fee).raised(asked)
             if raised.fee > self.fees.most:

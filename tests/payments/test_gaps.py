@@ -1,0 +1,97 @@
+"""A foreign transaction that vanishes leaves an account nonce that nobody uses: nothing waits for it for good."""
+
+from sqlalchemy import func, select
+
+from foreseal.errors import RpcError
+from foreseal.payments.ledger.tables import Purpose, attempts
+from foreseal.payments.sending import Delivery, open_intent
+from payments.fake.blocks import decoded
+from payments.fake.contracts import TOKEN
+from payments.scan import paid
+from payments.shop import SHOP, Shop
+
+OWN = SHOP.address.lower()
+
+
+def tried(shop: Shop) -> int:
+    with shop.database.reading() as tx:
+        return int(tx.execute(select(func.count()).select_from(attempts)).scalar_one())
+
+
+def test_a_foreign_transaction_that_vanished_holds_nothing_up(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.chain.inject(OWN, TOKEN, b"")
+    shop.chain.inject(OWN, TOKEN, b"")
+    shop.chain.step()
+    shop.captures.capture(shop.stored("b", seconds=10**6))
+    shop.refunds.refund("r", "a", 100)
+    own = {key: each for key, each in shop.chain.pool.items() if key[0] == OWN}
+    assert sorted(nonce for _, nonce in own) == [3, 4]
+    # The block being built is thrown away with both of the foreign ones.
+    shop.chain.reorganise(1, dropped=True)
+    shop.chain.pool.update(own)
+    before = tried(shop)
+    for _ in range(20):
+        shop.go_on()
+        shop.chain.mine()
+    assert shop.chain.latest.state.nonces[OWN] == 5
+    # Higher fees would have helped nobody.
+    assert tried(shop) == before
+    shop.settle()
+    assert shop.place("b") == "Used, captured / final"
+    assert [each.amount for each in paid(shop.chain)] == [100]
+    assert shop.balance().faults == ()
+
+
+def test_one_wrong_count_of_the_node_holds_nothing_up(shop: Shop) -> None:
+    true = shop.node.eth_getTransactionCount
+    shop.node.eth_getTransactionCount = lambda address, block: "0x7"  # type: ignore[method-assign]
+    shop.captures.capture(shop.stored("a", seconds=10**6))
+    shop.node.eth_getTransactionCount = true  # type: ignore[method-assign]
+    for _ in range(30):
+        shop.chain.mine()
+        shop.go_on()
+    assert shop.place("a").startswith("Used, captured")
+    assert shop.chain.latest.state.nonces[OWN] == 8
+
+
+def test_an_account_nonce_of_the_ledgers_own_is_not_used_up(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a", seconds=10**6))
+    shop.captures.capture(shop.stored("b", seconds=10**6))
+    held = shop.chain.pool.pop((OWN, 0))
+    send = shop.node.eth_sendRawTransaction
+
+    def refuse(raw: str) -> str:
+        if decoded(bytes.fromhex(raw[2:])).hash == held.hash:
+            raise RpcError(-32000, "txpool is full")
+        return send(raw)
+
+    shop.node.eth_sendRawTransaction = refuse  # type: ignore[method-assign]
+    for _ in range(15):
+        shop.chain.mine()
+        shop.go_on()
+    assert shop.chain.latest.state.nonces.get(OWN, 0) == 0
+    assert [key for key in shop.chain.pool if key[0] == OWN] == [(OWN, 1)]
+    shop.node.eth_sendRawTransaction = send  # type: ignore[method-assign]
+    shop.settle()
+    assert [shop.place(id) for id in "ab"] == ["Used, captured / final"] * 2
+
+
+def test_two_processes_replace_once(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a", seconds=10**6))
+    shop.chain.drop()
+    shop.chain.mine(10)
+    shop.chain.drop()
+    with shop.database.reading() as tx:
+        intent = open_intent(tx, Purpose.CAPTURE, "a")
+    assert intent is not None
+
+    def other_process(method: str) -> None:
+        if method == "eth_maxPriorityFeePerGas":
+            shop.node.hook = None
+            assert shop.sender.replace(intent)
+
+    shop.node.hook = other_process
+    assert shop.sender.deliver(intent).delivery is Delivery.TAKEN
+    assert shop.node.hook is None
+    assert tried(shop) == 2
