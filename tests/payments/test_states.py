@@ -13,7 +13,7 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
-from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, SETTLEMENT, State, following
+from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, SETTLEMENT, State, following
 from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
 
@@ -102,14 +102,34 @@ def expected_of_settlements() -> set[Row]:
     return rows | {("Settled", step, "reopen", "Submitted", "unknown") for step in ("provisional", "confirmed")}
 
 
+def expected_of_grants() -> set[Row]:
+    rows: set[Row] = {
+        (None, "", "grant", "Held", "idle"),
+        ("Released", "idle", "grant", "Held", "idle"),
+        ("Held", "idle", "answer", "Answered", "idle"),
+        ("Held", "idle", "decline", "Declined", "idle"),
+        ("Held", "idle", "release", "Released", "idle"),
+        ("Declined", "idle", "release", "Released", "idle"),
+        ("Answered", "idle", "lost", "Answered", "unknown"),
+    }
+    for step in ("idle", "unknown"):
+        rows |= {
+            ("Answered", step, "landed", "Settled", "provisional"),
+            ("Answered", step, "release", "Released", "idle"),
+        }
+    rows |= {("Settled", step, trigger, "Settled", deeper) for step, trigger, deeper in SAFETY}
+    return rows | {("Settled", step, "reopen", "Answered", "unknown") for step in ("provisional", "confirmed")}
+
+
 each = pytest.mark.parametrize(
     ("transitions", "expected"),
     [
         (ORDER, expected_of_orders()),
         (DISBURSEMENT, expected_of_disbursements()),
         (SETTLEMENT, expected_of_settlements()),
+        (GRANT, expected_of_grants()),
     ],
-    ids=["orders", "disbursements", "settlements"],
+    ids=["orders", "disbursements", "settlements", "grants"],
 )
 
 

@@ -38,6 +38,7 @@ OTHER_FACILITATOR = account(2)
 SHOP = account(3)
 OWNER, PAUSER, BLACKLISTER = account(4), account(5), account(6)
 STRANGER = account(7)
+AUTHORIZER = account(8)
 BUYERS = [account(100 + number) for number in range(24)]
 
 
@@ -67,7 +68,7 @@ class World:
             self.opened.pop().close()
 
     def rpc(self, method: str, *params: Any) -> Any:
-        return self.live.rpc(method, *params)
+        return self.client.request(method, *params)
 
     def token(self) -> Token:
         return Token(self.node(), TOKEN)

@@ -10,7 +10,15 @@ from foreseal.payments.ledger.errors import (
     Unknown,
     WrongSchema,
 )
-from foreseal.payments.ledger.states import DisbursementState, OrderState, Place, SettlementState, Step, Trigger
+from foreseal.payments.ledger.states import (
+    DisbursementState,
+    GrantState,
+    OrderState,
+    Place,
+    SettlementState,
+    Step,
+    Trigger,
+)
 from foreseal.payments.ledger.timeline import Entry, entries
 from foreseal.payments.ledger.transitions import Ledger, locked, read
 
@@ -19,6 +27,7 @@ __all__ = [
     "DisbursementState",
     "Duplicate",
     "Entry",
+    "GrantState",
     "Ledger",
     "LedgerError",
     "NotAllowed",

@@ -12,7 +12,9 @@ Drafted -> Signed, unused -> Stored, unused --capture--> Used, captured
 any but the last of each way --expire--> Expired
 
 Reserved -> Broadcast -> Complete | Blocked           refunds and payouts
-Submitted -> Settled | Released                       payments over x402
+Submitted -> Settled | Released                       payments over x402, at the facilitator
+Held -> Answered -> Settled                           what they were made for, at the seller
+  '--> Declined '--> Released
 ```
 """
 
@@ -53,7 +55,21 @@ class SettlementState(StrEnum):
     """Nothing was charged, and nothing will be."""
 
 
-State = OrderState | DisbursementState | SettlementState
+class GrantState(StrEnum):
+    """What a request that somebody pays for has come to."""
+
+    HELD = "Held"
+    """The handler is at work, or ended without an answer."""
+    ANSWERED = "Answered"
+    """The handler's answer is stored, and given once it is paid."""
+    SETTLED = "Settled"
+    DECLINED = "Declined"
+    """The handler answered an error: nothing is charged."""
+    RELEASED = "Released"
+    """It is proven that nothing was charged and nothing will be."""
+
+
+State = OrderState | DisbursementState | SettlementState | GrantState
 
 
 class Step(StrEnum):
@@ -92,6 +108,9 @@ class Trigger(StrEnum):
     BLOCK = "recipient is forbidden"
     SETTLE = "facilitator submits the payment"
     RELEASE = "nothing is charged"
+    GRANT = "payment is verified"
+    ANSWER = "handler answers"
+    DECLINE = "handler answers an error"
     TAKEN = "node took the transaction"
     LOST = "node's answer is unknown"
     FAIL = "transaction can no longer have an effect"
@@ -186,6 +205,22 @@ def _settlement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     yield from _effect(settled, Place(submitted, Step.UNKNOWN))
 
 
+def _grant() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+    held, declined, released = (Place(state) for state in (GrantState.HELD, GrantState.DECLINED, GrantState.RELEASED))
+    answered, unknown = Place(GrantState.ANSWERED), Place(GrantState.ANSWERED, Step.UNKNOWN)
+    yield (held, Trigger.ANSWER), answered
+    yield (held, Trigger.DECLINE), declined
+    yield (answered, Trigger.LOST), unknown
+    for place in (answered, unknown):
+        yield (place, Trigger.LANDED), Place(GrantState.SETTLED, Step.PROVISIONAL)
+    yield from _effect(GrantState.SETTLED, unknown)
+    for place in (held, answered, unknown, declined):
+        yield (place, Trigger.RELEASE), released
+    # What a released voucher promised was never charged: it may promise it again.
+    for before in (None, released):
+        yield (before, Trigger.GRANT), held
+
+
 ORDER: Transitions = dict(_order())
 """All transitions of an order; None is before it exists."""
 
@@ -194,6 +229,9 @@ DISBURSEMENT: Transitions = dict(_disbursement())
 
 SETTLEMENT: Transitions = dict(_settlement())
 """All transitions of a settlement."""
+
+GRANT: Transitions = dict(_grant())
+"""All transitions of a grant."""
 
 
 def following(transitions: Transitions, place: Place | None, trigger: Trigger) -> Place:

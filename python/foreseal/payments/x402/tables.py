@@ -1,9 +1,12 @@
-"""Tables of x402: settlements of the facilitator, turns of payers. Units as in `ledger.tables`."""
+"""Tables of x402: settlements and turns of payers of a facilitator, grants and channels of a seller.
 
-from sqlalchemy import BigInteger, Column, Index, LargeBinary, String, Table, UniqueConstraint
+Units as in `ledger.tables`.
+"""
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint
 
 from foreseal.payments.ledger.columns import Units, Word
-from foreseal.payments.ledger.states import SETTLEMENT, SettlementState, Step
+from foreseal.payments.ledger.states import GRANT, SETTLEMENT, GrantState, SettlementState, Step
 from foreseal.payments.ledger.tables import metadata
 from foreseal.payments.ledger.transitions import TRANSITIONS
 
@@ -40,4 +43,34 @@ turns = Table(
     # The settlement that is on its way; none while the next may be simulated.
     Column("holder", String(NAME)),
     Column("taken", BigInteger, nullable=False),
+)
+
+grants = Table(
+    "x402_grants",
+    metadata,
+    Column("id", String(NAME), primary_key=True),
+    # Of the request that it was made for: method, path, query and body.
+    Column("request", LargeBinary(32), nullable=False),
+    Column("payment", Text, nullable=False),
+    Column("requirements", Text, nullable=False),
+    Column("deadline", BigInteger),
+    # Until then somebody is taken to be at work on it.
+    Column("lease", BigInteger, nullable=False),
+    Column("charged", Units),
+    Column("status", Integer),
+    Column("headers", Text),
+    Column("body", LargeBinary),
+    Column("settlement", Text),
+    Column("transaction_hash", String(66)),
+    Column("state", Word(GrantState), nullable=False),
+    Column("step", Word(Step), nullable=False),
+    Index("x402_grants_place", "state", "step"),
+    info={TRANSITIONS: GRANT},
+)
+
+channels = Table(
+    "x402_channels",
+    metadata,
+    Column("id", String(66), primary_key=True),
+    Column("record", Text, nullable=False),
 )

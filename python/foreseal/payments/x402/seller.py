@@ -1,0 +1,233 @@
+"""What a seller does with payments, apart from HTTP: verify, settle, find out what became of them, and follow them.
+
+The facilitator is asked over HTTP or in this process; what it says is believed until the chain says otherwise. The node
+is the seller's own: with any facilitator, the proof that a payment was not settled is read from the chain.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from sqlalchemy import Row
+from starlette.concurrency import run_in_threadpool
+from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse, VerifiedPaymentCancelOptions
+from x402.schemas.errors import PaymentAbortedError
+from x402.schemas.hooks import SkipHandlerDirective
+from x402.server_base import FacilitatorClient
+
+from foreseal.payments.chain import ChainError, Node, Policy
+from foreseal.payments.chain.token import transfers
+from foreseal.payments.ledger import GrantState, Ledger, LedgerError, Step
+from foreseal.payments.sending import SendingError, safety
+from foreseal.payments.x402 import channels
+from foreseal.payments.x402.channels import Channels
+from foreseal.payments.x402.grants import Grants, stored_payment
+from foreseal.payments.x402.identities import BATCH, PaymentKey, granted
+from foreseal.payments.x402.offers import Offers, Shop
+from foreseal.payments.x402.proof import Fate, Status, look
+
+_log = logging.getLogger(__name__)
+
+PENDING = "settlement_pending"
+Silent = (httpx.HTTPError, OSError, TimeoutError, ChainError, SendingError)
+"""What says nothing about a payment: the facilitator or the node did not answer."""
+
+
+class Unavailable(Exception):
+    """The facilitator or the node does not answer; nothing was done."""
+
+
+class Refused(Exception):
+    """The payment is not taken. `reason` is the package's word for why."""
+
+    def __init__(self, reason: str, settlement: SettleResponse | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.settlement = settlement
+
+
+class Undecided(Exception):
+    """Whether the payment is settled is not known."""
+
+
+class Seller:
+    """One process of a seller; several may share the database."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        node: Node,
+        facilitator: FacilitatorClient,
+        shop: Shop,
+        policy: Policy | None = None,
+        milliseconds: Callable[[], int] | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.node = node
+        self.grants = Grants(ledger)
+        self.channels = Channels(ledger.database)
+        self.offers = Offers(shop, facilitator, self.channels)
+        self.facilitator = facilitator
+        self.policy = policy or Policy()
+        # The package's scheme measures reservations of channels by this clock.
+        self._milliseconds = milliseconds or (lambda: int(time.time() * 1000))
+
+    async def verify(self, payload: PaymentPayload, asked: PaymentRequirements) -> SkipHandlerDirective | None:
+        """Verify a payment; of one that is for no handler (a channel's refund) what to answer.
+
+        Raises `Refused` and `Unavailable`.
+        """
+        try:
+            found = await self.offers.server.verify_payment(payload, asked)
+        except PaymentAbortedError as error:
+            raise Refused(error.reason or "payment_refused") from error
+        except (*Silent, ValueError) as error:  # the package says ValueError where a facilitator answers no 200
+            raise Unavailable(str(error)) from error
+        if not found.is_valid:
+            raise Refused(found.invalid_reason or "payment_invalid")
+        return found.skip_handler
+
+    async def settle(self, payload: PaymentPayload, asked: PaymentRequirements, charged: int) -> SettleResponse:
+        """Settle a payment. Raises `Refused` where it is said that it was not settled, `Undecided` otherwise."""
+        wanted = asked.model_copy(update={"amount": str(charged)})
+        try:
+            found = await self.offers.server.settle_payment(payload, wanted)
+        except PaymentAbortedError as error:
+            raise Refused(error.reason or "payment_refused") from error
+        except Exception as error:
+            # Whatever went wrong, the facilitator may have sent it.
+            _log.warning("settlement is undecided", extra={"reason": str(error)})
+            raise Undecided(str(error)) from error
+        if found.success:
+            return found
+        if found.error_reason == PENDING:
+            raise Undecided(found.error_message or PENDING)
+        raise Refused(found.error_reason or "settlement_failed", found)
+
+    async def cancel(self, payload: PaymentPayload, asked: PaymentRequirements, status: int | None) -> None:
+        """Let go of what verifying reserved, as the handler answered an error, or nothing."""
+        dispatcher = self.offers.server.create_payment_cancellation_dispatcher(payload, asked, None, None, [])
+        threw = VerifiedPaymentCancelOptions(reason="handler_threw")
+        failed = VerifiedPaymentCancelOptions(reason="handler_failed", response_status=status)
+        await dispatcher.cancel(threw if status is None else failed)
+
+    async def finish(self, row: Row[Any]) -> Row[Any]:
+        """Settle what a handler answered and its process did not settle; the grant as it is then.
+
+        Raises `Refused` and `Undecided`. The chain is asked first, so that nothing is settled that is settled already.
+        """
+        try:
+            response = await self._finished(row)
+        except Refused:
+            await run_in_threadpool(self.grants.unsettled, row.id)
+            raise
+        except (Undecided, *Silent) as error:
+            await run_in_threadpool(self.grants.unsettled, row.id, str(error))
+            raise Undecided(str(error)) from error
+        return await run_in_threadpool(self.grants.settle, row.id, response)
+
+    def fate(self, row: Row[Any]) -> Status:
+        """What became of a grant's payment. Raises what the node raises."""
+        if row.state is GrantState.SETTLED:
+            return Status(Fate.SETTLED, row.step is Step.FINAL, row.transaction_hash, row.charged)
+        if row.state is GrantState.RELEASED:
+            return Status(Fate.UNSETTLED, final=True)
+        payload, asked = stored_payment(row)
+        if asked.scheme != BATCH:
+            return look(self.node, PaymentKey.parse(row.id), row.deadline)
+        if payload.payload["type"] == "refund":  # which charges nothing, and is done or not by the facilitator alone
+            return Status(Fate.OPEN, final=False)
+        channel = self.channels.get(payload.payload["voucher"]["channelId"])
+        if channels.is_charged(channel, payload):
+            return Status(Fate.SETTLED, final=True, amount=row.charged)
+        # Nobody else charges it: what is neither charged nor reserved will not be, unless an answer waits for it.
+        free = row.state is not GrantState.ANSWERED and not channels.is_reserved(channel, self._milliseconds())
+        return Status(Fate.UNSETTLED if free else Fate.OPEN, final=free)
+
+    async def settled_status(self, row: Row[Any]) -> Status:
+        """The same, and the grant is released where that is proven."""
+        found = await run_in_threadpool(self.fate, row)
+        if found.never and row.state is not GrantState.RELEASED:
+            await run_in_threadpool(self.grants.release, row.id, found.fate)
+        return found
+
+    async def follow(self) -> None:
+        """Look at all that is settled and not final; what a reorganisation took back is settled again."""
+        for row in await run_in_threadpool(self.grants.unfinished):
+            try:
+                if row.state is GrantState.SETTLED:
+                    await run_in_threadpool(self._deepen, row)
+                elif await run_in_threadpool(self.grants.lease, row):
+                    await self.finish(row)
+            except (Refused, Undecided, LedgerError, *Silent) as error:
+                _log.warning("grant is not followed", extra={"payment": row.id, "reason": str(error)})
+
+    def _deepen(self, row: Row[Any]) -> None:
+        receipt = self.node.receipt(row.transaction_hash)
+        if receipt is None:
+            self.grants.reopen(row.id, "the transaction is not on the chain any more")
+            return
+        payload, asked = stored_payment(row)
+        wanted = granted(payload)
+        moved = [each for each in transfers(receipt, wanted.token) if each.sender == wanted.key.payer]
+        # What a channel's deposit moves is in the receipt of whoever sent it; the channel has the rest.
+        paid = asked.scheme == BATCH or any(
+            (each.recipient, each.amount) == (wanted.payee, row.charged) for each in moved
+        )
+        if not receipt.succeeded or not paid:
+            self.grants.reopen(row.id, "the transaction does not pay what was asked")
+            return
+        step = safety(self.node, self.policy, receipt.block_number, receipt.block_hash)
+        if step is not None:
+            self.grants.deepen(row.id, step)
+
+    async def _finished(self, row: Row[Any]) -> SettleResponse:
+        payload, asked = stored_payment(row)
+        found = await run_in_threadpool(self.fate, row)
+        if found.never:
+            await run_in_threadpool(self.grants.release, row.id, found.fate)
+            raise Refused("payment_expired")
+        response = _on_chain(row, asked, found)
+        if response is not None:
+            return response
+        if asked.scheme == BATCH:
+            return await self._finish_voucher(row, payload, asked)
+        return await self.settle(payload, asked, row.charged)
+
+    async def _finish_voucher(
+        self, row: Row[Any], payload: PaymentPayload, asked: PaymentRequirements
+    ) -> SettleResponse:
+        """Charge a channel for a process that ended before it did."""
+        kind, balance = payload.payload.get("type"), None
+        response = SettleResponse(
+            success=True, transaction="", network=asked.network, payer=PaymentKey.parse(row.id).payer, amount=""
+        )
+        if kind == "refund":
+            raise Refused("refund_interrupted")
+        if kind == "deposit":
+            wanted = asked.model_copy(update={"amount": str(row.charged)})
+            response = await self.facilitator.settle(payload, wanted)
+            if response.error_reason == PENDING:
+                raise Undecided(PENDING)
+            if not response.success:
+                raise Refused(response.error_reason or "settlement_failed", response)
+            balance = ((response.extra or {}).get("channelState") or {}).get("balance")
+        await run_in_threadpool(channels.charge, self.channels, payload, row.charged, balance)
+        return response
+
+
+def _on_chain(row: Row[Any], asked: PaymentRequirements, found: Status) -> SettleResponse | None:
+    """The settlement that the chain shows already, of a payment that is all or nothing."""
+    if asked.scheme == BATCH and found.fate is Fate.SETTLED:
+        return SettleResponse(success=True, transaction="", network=asked.network, payer=PaymentKey.parse(row.id).payer)
+    if found.fate is not Fate.SETTLED or found.transaction is None or found.amount != row.charged:
+        return None
+    return SettleResponse(
+        success=True,
+        transaction=found.transaction,
+        network=asked.network,
+        payer=PaymentKey.parse(row.id).payer,
+        amount=str(found.amount),
+    )

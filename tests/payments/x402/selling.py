@@ -1,0 +1,131 @@
+"""A shop with paid routes, in this process without a socket."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from x402.http.clients.httpx import x402AsyncTransport
+from x402.http.utils import (
+    decode_payment_required_header,
+    decode_payment_response_header,
+    encode_payment_signature_header,
+)
+from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
+
+from foreseal.payments.x402.facilitator import InProcess
+from foreseal.payments.x402.middleware import PaidRoutes
+from foreseal.payments.x402.offers import Shop
+from foreseal.payments.x402.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller import Seller
+from payments.x402.paying import pay
+from payments.x402.world import AUTHORIZER, DOMAIN, SHOP, World
+
+ORIGIN = "http://shop.test"
+PRICES = {
+    "GET /report": Price(1000),
+    "GET /other": Price(1000),
+    "POST /make": Price(1000),
+    "GET /crash": Price(1000),
+    "GET /error": Price(1000),
+    "GET /permit2": Price(1000, way=Way.PERMIT2),
+    "GET /upto/{amount}": Price(1000, Scheme.UPTO),
+    "GET /tick": Price(100, Scheme.BATCH),
+    "GET /tick/crash": Price(100, Scheme.BATCH),
+}
+T = TypeVar("T")
+
+
+class Broken(Exception):
+    """What a handler of the tests ends with."""
+
+
+class Selling:
+    """One process of a seller."""
+
+    def __init__(self, world: World, url: str, facilitator: Any = None, seconds_ahead: int = 0) -> None:
+        self.runs: Counter[str] = Counter()
+        self.crashing = True
+        """Whether the routes that crash do."""
+        self.facilitator = facilitator or InProcess(world.facilitator(url))
+        shop = Shop(PRICES, SHOP.address, DOMAIN, authorizer=AUTHORIZER, origin=ORIGIN)
+        ledger = replace(world.ledger(url), clock=lambda: world.time() + seconds_ahead)
+        self.seller = Seller(ledger, world.node(), self.facilitator, shop)
+        routes = [
+            Route(path, self.handler, methods=["GET", "POST"]) for path in ("/report", "/other", "/make", "/free")
+        ]
+        routes += [Route(path, self.handler) for path in ("/permit2", "/tick", "/upto/{amount:int}")]
+        routes += [Route("/crash", self.crash), Route("/tick/crash", self.crash), Route("/error", self.error)]
+        self.app = PaidRoutes(Starlette(routes=routes), self.seller)
+
+    async def handler(self, request: Request) -> Response:
+        self.runs[request.url.path] += 1
+        if "amount" in request.path_params:
+            request.state.payment.charge(request.path_params["amount"])
+        return JSONResponse({"path": request.url.path, "run": self.runs[request.url.path]})
+
+    async def crash(self, request: Request) -> Response:
+        if self.crashing:
+            self.runs[request.url.path] += 1
+            raise Broken
+        return await self.handler(request)
+
+    async def error(self, request: Request) -> Response:
+        self.runs[request.url.path] += 1
+        return JSONResponse({"error": "no such report"}, status_code=404)
+
+    def client(self) -> httpx.AsyncClient:
+        """A client that pays nothing."""
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url=ORIGIN)
+
+    def paying(self, stock: Any) -> httpx.AsyncClient:
+        """The package's client, which pays when it is asked to."""
+        transport = x402AsyncTransport(stock, httpx.ASGITransport(self.app))
+        return httpx.AsyncClient(transport=transport, base_url=ORIGIN)
+
+    def run(self, act: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
+        """What `act` returns, given a client that pays nothing."""
+
+        async def running() -> T:
+            async with self.client() as client:
+                return await act(client)
+
+        return asyncio.run(running())
+
+    def get(self, path: str, payment: PaymentPayload | None = None, **given: Any) -> httpx.Response:
+        """The answer to one request."""
+        method = given.pop("method", "GET")
+        headers = given.pop("headers", None) or signed(payment)
+        return self.run(lambda client: client.request(method, path, headers=headers, **given))
+
+    def demand(self, path: str, method: str = "GET") -> PaymentRequirements:
+        """What it asks for."""
+        return asked(self.get(path, method=method))
+
+    def bought(self, buyer: Any, path: str) -> PaymentPayload:
+        """A payment for a route, which nobody has seen yet."""
+        return pay(buyer, self.demand(path), ORIGIN + path)
+
+
+def signed(payment: PaymentPayload | None) -> dict[str, str]:
+    """The header of a payment."""
+    return {} if payment is None else {"payment-signature": encode_payment_signature_header(payment)}
+
+
+def asked(response: httpx.Response) -> PaymentRequirements:
+    """The demand of a 402."""
+    assert response.status_code == 402, response.text
+    found = decode_payment_required_header(response.headers["payment-required"]).accepts[0]
+    assert isinstance(found, PaymentRequirements)
+    return found
+
+
+def settlement(response: httpx.Response) -> SettleResponse:
+    """What a paid answer says of the payment."""
+    return decode_payment_response_header(response.headers["payment-response"])

@@ -1,0 +1,197 @@
+"""The seller's middleware on a real node: what buyers get, and how often handlers run and money moves."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from payments.x402.paying import pay, stock_client
+from payments.x402.selling import ORIGIN, Selling, asked, settlement, signed
+from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
+
+
+@pytest.fixture
+def selling(world: World, url: str) -> Selling:
+    return Selling(world, url)
+
+
+def bought(selling: Selling, path: str) -> tuple[httpx.Response, int]:
+    """The stock client's answer."""
+
+    async def buying() -> httpx.Response:
+        async with selling.paying(stock_client(BUYERS[6])) as client:
+            return await client.get(path)
+
+    return asyncio.run(buying())
+
+
+def test_what_is_free_passes(selling: Selling) -> None:
+    assert selling.get("/free").json() == {"path": "/free", "run": 1}
+    assert selling.get("/none").status_code == 404
+
+
+def test_without_a_payment_it_asks_for_one(selling: Selling) -> None:
+    found = selling.get("/report")
+    assert found.headers["cache-control"] == "no-store"
+    wanted = asked(found)
+    assert (wanted.scheme, wanted.amount, wanted.pay_to) == ("exact", "1000", SHOP.address)
+    assert found.json()["resource"]["url"] == f"{ORIGIN}/report"
+    assert selling.get("/report", method="HEAD").status_code == 402
+    assert not selling.runs
+
+
+@pytest.mark.parametrize(("path", "price"), [("/report", 1000), ("/permit2", 1000), ("/upto/300", 300)])
+def test_the_stock_client_buys(world: World, selling: Selling, path: str, price: int) -> None:
+    before = world.balance(SHOP.address)
+    found = bought(selling, path)
+    assert found.json() == {"path": path, "run": 1}
+    assert found.headers["cache-control"] == "private"
+    said = settlement(found)
+    assert said.success
+    assert said.payer == BUYERS[6].address
+    assert world.receipt(said.transaction)["status"] == "0x1"
+    assert world.balance(SHOP.address) == before + price
+
+
+def test_a_handler_that_charges_nothing_is_answered_and_nothing_moves(world: World, selling: Selling) -> None:
+    before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+    payment = selling.bought(BUYERS[6], "/upto/0")
+    found = selling.get("/upto/0", payment)
+    assert found.status_code == 200
+    assert settlement(found).transaction == ""
+    assert selling.get("/upto/0", payment).content == found.content
+    assert selling.runs == {"/upto/0": 1}
+    assert (world.balance(SHOP.address), world.sent_by(FACILITATOR.address)) == (before, sent)
+
+
+def test_a_handler_cannot_charge_more_than_the_payer_allowed(world: World, selling: Selling) -> None:
+    before = world.balance(SHOP.address)
+    found = selling.get("/upto/1001", selling.bought(BUYERS[6], "/upto/1001"))
+    assert found.status_code == 409
+    assert world.balance(SHOP.address) == before
+
+
+def test_a_copy_gets_the_stored_answer(world: World, selling: Selling) -> None:
+    payment, before = selling.bought(BUYERS[7], "/report"), world.balance(SHOP.address)
+    first, second = selling.get("/report", payment), selling.get("/report", payment)
+    assert (second.status_code, second.content) == (200, first.content)
+    assert settlement(second) == settlement(first)
+    assert selling.runs == {"/report": 1}
+    assert world.balance(SHOP.address) == before + 1000
+
+
+def test_a_payment_is_for_the_request_it_was_made_for(world: World, selling: Selling) -> None:
+    payment, before = selling.bought(BUYERS[7], "/report"), world.balance(SHOP.address)
+    assert selling.get("/other", payment).json()["error"] == "payment_is_for_another_resource"
+    unnamed = payment.model_copy(update={"resource": None})
+    assert selling.get("/report", unnamed).status_code == 200
+    assert selling.get("/other", unnamed).json()["error"] == "payment_is_for_another_resource"
+    assert selling.get("/report", unnamed, params={"page": "2"}).json()["error"] == "payment_is_for_another_resource"
+    posted = pay(BUYERS[7], selling.demand("/make", "POST"))
+    assert selling.get("/make", posted, method="POST", content=b"one").status_code == 200
+    assert selling.get("/make", posted, method="POST", content=b"two").status_code == 402
+    assert selling.get("/make", posted, method="POST", content=b"one").json()["run"] == 1
+    assert world.balance(SHOP.address) == before + 2000
+
+
+def test_an_error_is_answered_and_costs_nothing(world: World, selling: Selling) -> None:
+    payment, before = selling.bought(BUYERS[7], "/error"), world.balance(SHOP.address)
+    answers = [selling.get("/error", payment) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert "payment-response" not in answers[0].headers
+    assert selling.runs == {"/error": 1}
+    assert world.balance(SHOP.address) == before
+
+
+def test_after_a_crash_the_payer_is_told_where_to_ask_until_it_is_proven(world: World, selling: Selling) -> None:
+    payment, before = selling.bought(BUYERS[8], "/crash"), world.balance(SHOP.address)
+    for _ in range(2):
+        found = selling.get("/crash", payment)
+        assert found.status_code == 409
+        status = selling.get(found.json()["status"]).json()
+        assert (status["status"], status["final"], status["neverSettled"]) == ("open", False, False)
+    assert selling.runs == {"/crash": 1}
+    with world.rollback():
+        world.finalize(3600)
+        status = selling.get(found.json()["status"]).json()
+        assert (status["status"], status["final"], status["neverSettled"]) == ("unsettled", True, True)
+        assert selling.get(found.json()["status"]).json()["grant"] == "Released"
+        assert selling.get("/crash", payment).json()["error"] == "payment_expired"
+    assert selling.runs == {"/crash": 1}
+    assert world.balance(SHOP.address) == before
+
+
+def test_an_answer_is_settled_by_another_process_if_the_first_ended(world: World, url: str) -> None:
+    class Gone:
+        """The process ends when it is about to settle."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+            self.verify, self.get_supported = inner.verify, inner.get_supported
+
+        async def settle(self, *_: object) -> object:
+            raise asyncio.CancelledError
+
+    first = Selling(world, url)
+    payment, before = first.bought(BUYERS[8], "/report"), world.balance(SHOP.address)
+    ended = Selling(world, url, Gone(first.facilitator))
+    with pytest.raises(asyncio.CancelledError):
+        ended.get("/report", payment)
+    second = Selling(world, url)
+    assert second.get("/report", payment).status_code == 409  # the lease of the first is not over
+    later = Selling(world, url, seconds_ahead=120)
+    found = later.get("/report", payment)
+    assert found.json() == {"path": "/report", "run": 1}
+    assert settlement(found).success
+    assert (ended.runs["/report"], later.runs["/report"]) == (1, 0)
+    assert world.balance(SHOP.address) == before + 1000
+
+
+def test_settlements_are_followed_until_they_are_final(world: World, selling: Selling) -> None:
+    payment = selling.bought(BUYERS[9], "/report")
+    id = selling.get("/report", payment)
+    assert id.status_code == 200
+    rows = selling.seller.grants.unfinished()
+    assert len(rows) == 1
+    with world.rollback():
+        world.finalize()
+        asyncio.run(selling.seller.follow())
+        assert selling.seller.grants.unfinished() == []
+        status = selling.get(f"/x402/payments/{rows[0].id}").json()
+        assert (status["grant"], status["status"], status["final"]) == ("Settled", "settled", True)
+
+
+def test_a_settlement_that_a_reorganisation_took_back_is_sent_again(world: World, selling: Selling) -> None:
+    payment = selling.bought(BUYERS[9], "/report")
+    before = world.balance(SHOP.address)
+    snapshot = world.rpc("evm_snapshot")
+    first = settlement(selling.get("/report", payment))
+    assert world.balance(SHOP.address) == before + 1000
+    assert world.rpc("evm_revert", snapshot)
+    assert world.balance(SHOP.address) == before
+    asyncio.run(selling.seller.follow())  # notices
+    asyncio.run(selling.seller.follow())  # and has it settled again
+    assert world.balance(SHOP.address) == before + 1000
+    again = selling.get("/report", payment)
+    assert settlement(again).transaction == first.transaction
+    assert selling.runs == {"/report": 1}
+
+
+def test_eight_copies_at_once_run_the_handler_once(world: World, url: str) -> None:
+    processes = [Selling(world, url), Selling(world, url)]
+    payment, before = processes[0].bought(BUYERS[10], "/report"), world.balance(SHOP.address)
+    sent = world.sent_by(FACILITATOR.address)
+
+    async def copies() -> list[httpx.Response]:
+        async with processes[0].client() as first, processes[1].client() as second:
+            requests = [each.get("/report", headers=signed(payment)) for each in (first, second) * 4]
+            return await asyncio.gather(*requests)
+
+    answers = asyncio.run(copies())
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    assert 200 in {answer.status_code for answer in answers}
+    assert sum(each.runs["/report"] for each in processes) == 1
+    assert world.sent_by(FACILITATOR.address) == sent + 1
+    assert world.balance(SHOP.address) == before + 1000
+    assert all(answer.json()["status"] for answer in answers if answer.status_code == 409)
