@@ -1,5 +1,6 @@
 """A foreign transaction that vanishes leaves an account nonce that nobody uses: nothing waits for it for good."""
 
+import pytest
 from sqlalchemy import func, select
 
 from foreseal.errors import RpcError
@@ -10,6 +11,7 @@ from payments.fake.contracts import TOKEN
 from payments.scan import paid
 from payments.shop import SHOP, Shop
 
+pytestmark = pytest.mark.in_memory
 OWN = SHOP.address.lower()
 
 

@@ -15,6 +15,7 @@ from payments.fake.contracts import selector
 from payments.scan import paid, received
 from payments.shop import ADDRESS, BUYER, SHOP, Shop
 
+pytestmark = pytest.mark.in_memory
 LOW = BUYER.address.lower()
 OWN = SHOP.address.lower()
 POLICY_FORBIDS = selector("PolicyForbids(bytes32,uint64)")

@@ -1,0 +1,133 @@
+"""Two processes on one database do everything at once, on everything there is, over reorganisations and lost answers.
+
+Each has connections of its own, as a process would; the chain is behind a lock, as a node would be one. What they do is
+drawn from a seed, how it interleaves is not: a failure names the seed, and is found again by repeating it.
+"""
+
+import os
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from foreseal.payments.cancellations import NotCancelable
+from foreseal.payments.captures import NotCapturable
+from foreseal.payments.chain import ChainError
+from foreseal.payments.ledger import LedgerError, OrderState
+from foreseal.payments.progress import NotExpired
+from foreseal.payments.sending import SendingError
+from payments.fake.node import FakeNode
+from payments.scan import paid, received
+from payments.shop import Make, Shop
+
+pytestmark = pytest.mark.in_memory
+ORDERS = 6
+ROUNDS = int(os.environ.get("FORESEAL_PAYMENT_ROUNDS", "25"))
+REFUSALS = (ChainError, LedgerError, SendingError, NotCapturable, NotCancelable, NotExpired)
+
+
+class Shared(FakeNode):
+    """One node for several threads."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.lock = threading.RLock()
+
+    def request(self, method: str, *params: Any) -> Any:
+        with self.lock:
+            return super().request(method, *params)
+
+
+def acts(shop: Shop, draw: random.Random) -> list[Callable[[], object]]:
+    id = f"o{draw.randrange(ORDERS)}"
+    return [
+        lambda: shop.captures.capture(id),
+        lambda: shop.captures.capture(id),
+        lambda: shop.orders.void(id),
+        lambda: shop.cancel(id),
+        lambda: shop.refunds.refund(f"{id} {draw.randrange(3)}", id, 200),
+        lambda: shop.progress.advance(id),
+        lambda: shop.progress.expire(id),
+        shop.progress.resume,
+        shop.refunds.resume,
+        shop.watcher.poll,
+        shop.watcher.poll,
+    ]
+
+
+def process(shop: Shop, seed: int, failed: list[BaseException]) -> None:
+    draw = random.Random(seed)
+    try:
+        for _ in range(ROUNDS):
+            try:
+                draw.choice(acts(shop, draw))()
+            except REFUSALS:
+                continue
+    except BaseException as error:  # a thread's error would be lost
+        failed.append(error)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_processes_lose_and_double_nothing(make: Make, seed: int) -> None:
+    first = make(finality=15)
+    first.node = Shared(first.chain)
+    first.restart()
+    second = make(finality=15)
+    second.chain, second.node = first.chain, first.node
+    second.restart()
+    for number in range(ORDERS):
+        first.stored(f"o{number}", 500, seconds=10**5)
+    draw = random.Random(seed)
+    failed: list[BaseException] = []
+    threads = [
+        threading.Thread(target=process, args=(shop, 100 * seed + number, failed))
+        for number, shop in enumerate((first, second))
+    ]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        with first.node.lock:
+            match draw.randrange(10):
+                case 0:
+                    first.chain.reorganise(draw.randrange(1, 15), dropped=draw.random() < 0.3, late=draw.randrange(3))
+                case 1:
+                    first.node.losses.append(("eth_sendRawTransaction", draw.random() < 0.5))
+                case 2:
+                    first.node.losses.append(("eth_getTransactionReceipt", True))
+                case 3:
+                    first.chain.drop()
+                case _:
+                    first.chain.mine(draw.randrange(1, 4))
+        threads[0].join(0.01)
+    assert failed == []
+    first.node.losses.clear()
+    for _ in range(4):
+        first.settle()
+    check(first)
+
+
+def check(shop: Shop) -> None:
+    found = shop.balance()
+    assert found.faults == ()
+    assert found.reserved == 0
+    # As an unrelated reading of the chain has it.
+    assert shop.rows() == {each.row() for each in received(shop.chain)}
+    assert found.received == sum(each.amount for each in received(shop.chain))
+    assert found.refunded == sum(each.amount for each in paid(shop.chain))
+    nonces = Counter(each.nonce for each in received(shop.chain))
+    assert set(nonces.values()) <= {1}
+    captured = shop.orders.in_state(OrderState.CAPTURED)
+    assert len(captured) == len(nonces)
+    for id in captured:
+        assert sum(row.amount for row in shop.refunds.of_order(id)) <= 500
+    assert {shop.place(f"o{number}") for number in range(ORDERS)} <= {
+        "Stored, unused / idle",
+        "Stored, unused / failed",
+        "Used, captured / final",
+        "Voided offchain / idle",
+        "Voided offchain / failed",
+        "Canceled / final",
+    }
