@@ -46,4 +46,4 @@ def _with_payments(settings: Settings, dev: DevChain, banner: Banner) -> Setting
     from foreseal.payments.contracts.development import Development
 
     banner.people = people = Development.of(banner.addresses)
-    return dataclasses.replace(settings, dev=dataclasses.replace(dev, alloc=people.alloc(dev.chain_id)))
+    return dataclasses.replace(settings, alloc=people.alloc(dev.chain_id))

@@ -15,8 +15,8 @@ from foreseal.server.settings.setting import Setting
 from foreseal.server.settings.table import INHERITED, OTHERS
 
 ROOT = Path(__file__).resolve().parents[3]
-# Not given by itself: it follows the kind of chain.
-FOLLOWS = {"browsers"}
+# Not given by themselves: they follow the kind of chain, and what it begins with.
+FOLLOWS = {"browsers", "alloc"}
 
 
 def test_every_field_has_a_row_and_every_row_a_field() -> None:

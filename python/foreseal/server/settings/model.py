@@ -35,9 +35,7 @@ class DevChain:
     balance: int = 10_000
     """Ether of each account."""
     payments: bool = False
-    """Whether it begins with the payment contracts: `foreseal dev` puts them into `alloc`, nothing else reads it."""
-    alloc: Mapping[str, Any] = field(default_factory=dict)
-    """What the genesis has beside the accounts: entries of the `alloc` of a genesis file."""
+    """Whether it begins with the payment contracts: `foreseal dev` puts them into `Settings.alloc`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +115,8 @@ class Settings:
     """Genesis file in geth's format; None takes the chain that the folder holds."""
     dev: DevChain | None = None
     """A development chain, where `genesis` is None."""
+    alloc: Mapping[str, Any] = field(default_factory=dict)
+    """What the genesis of a development chain has beside the accounts: entries of the `alloc` of a genesis file."""
     block_time: int = 2000
     """Milliseconds between blocks, whole seconds."""
     step: int = 200
@@ -223,7 +223,7 @@ class Settings:
                 "mnemonic": self.dev.mnemonic,
                 "accounts": self.dev.accounts,
                 "balance": hex(self.dev.balance * WEI),
-                "alloc": self.dev.alloc,
+                "alloc": self.alloc,
             }
         return orjson.dumps(
             {
