@@ -18,6 +18,7 @@ LAYERS = [
     {"progress", "watching", "disbursing"},
     {"captures", "cancellations", "refunds", "payouts"},
     {"configuration"},
+    {"service"},
     {"x402"},
 ]
 # Apart from the product's layers.

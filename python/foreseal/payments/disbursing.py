@@ -11,11 +11,12 @@ Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provi
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
-from foreseal.payments.chain import ChainError, Incomplete, Receipt, Reverted, Token
+from foreseal.payments.chain import ChainError, Incomplete, Receipt, Reverted, Token, Transfer
 from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS, RECEIVER_POLICY
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST, Topics, newest_logs
@@ -76,8 +77,8 @@ class Disbursements(ABC):
         """Contract and topics of a log that there is if it was paid."""
 
     @abstractmethod
-    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
-        """Whether the logs of a receipt show that all of it was paid."""
+    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+        """Positions in the block of the Transfers that paid all of it, as a receipt has them; None if it was not."""
 
     def get(self, id: str) -> Row[Any]:
         """One as it is. Raises `Unknown`."""
@@ -138,13 +139,17 @@ class Disbursements(ABC):
             return self.submit(id)
         return self.get(id)
 
-    def resume(self) -> dict[str, Exception]:
-        """Advance all that is not done, as after a start; what went wrong, by id."""
+    def waiting(self) -> list[str]:
+        """All that is not done."""
         done = (self.table.c.state == DisbursementState.BLOCKED) | (
             (self.table.c.state == DisbursementState.COMPLETE) & (self.table.c.step == Step.FINAL)
         )
         with self.ledger.database.reading() as tx:
-            ids = list(tx.execute(select(self.table.c.id).where(~done).order_by(self.table.c.id)).scalars())
+            return list(tx.execute(select(self.table.c.id).where(~done).order_by(self.table.c.id)).scalars())
+
+    def resume(self) -> dict[str, Exception]:
+        """Advance all that is not done, as after a start; what went wrong, by id."""
+        ids = self.waiting()
         errors: dict[str, Exception] = {}
         for id in ids:
             try:
@@ -179,8 +184,12 @@ class Disbursements(ABC):
             row = lock(tx, self.table, id)
             if not is_open(tx, intent):  # another process was faster, and may have begun the next one
                 return
-            details = {} if receipt is None else {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
-            if receipt is not None and self.shown(row, self.recipients(tx, row), receipt):
+            details: dict[str, Any] = {}
+            if receipt is not None:
+                details = {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
+            paid = None if receipt is None else self.shown(row, self.recipients(tx, row), receipt)
+            if paid is not None:
+                details |= {"log_index": paid}
                 if row.state is not DisbursementState.COMPLETE:
                     row = self.ledger.move(tx, self.table, row, Trigger.LANDED, **details)
                 follow(self.ledger, tx, self.table, row, step, **details)
@@ -204,6 +213,18 @@ class Disbursements(ABC):
     def _block(self, id: str, why: str) -> Row[Any]:
         with self.ledger.database.transaction() as tx:
             return self.ledger.move(tx, self.table, lock(tx, self.table, id), Trigger.BLOCK, reason=why)
+
+
+def paid_by(moved: Sequence[Transfer], legs: Sequence[tuple[str, int]]) -> list[int] | None:
+    """Log indices of transfers that are these legs, each one of its own; None if there are not enough."""
+    left, found = list(moved), []
+    for leg in legs:
+        match = next((each for each in left if (each.recipient, each.amount) == leg), None)
+        if match is None:
+            return None
+        left.remove(match)
+        found.append(match.log.log_index)
+    return found
 
 
 def forbids(error: Reverted) -> bool:

@@ -9,7 +9,7 @@ from foreseal.payments.amounts import checked
 from foreseal.payments.chain import Receipt, Token
 from foreseal.payments.chain.token import PAYOUT_SENT, payouts_call, payouts_sent, transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.disbursing import Disbursements, Forbidden
+from foreseal.payments.disbursing import Disbursements, Forbidden, paid_by
 from foreseal.payments.evidence import Topics
 from foreseal.payments.ledger import Duplicate, Trigger
 from foreseal.payments.ledger.tables import Purpose, payout_legs, payouts
@@ -82,11 +82,10 @@ class Payouts(Disbursements):
         """Its PayoutSent."""
         return row.contract, ((PAYOUT_SENT,), (word(row.id, "batch"),))
 
-    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
-        """Whether there is a PayoutSent and a Transfer for each leg."""
-        moved = [(each.recipient, each.amount) for each in transfers(receipt, row.token)]
+    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+        """The places of a Transfer for each leg, if there is a PayoutSent for each as well."""
         sent = payouts_sent(receipt, row.contract, word(row.id, "batch"))
-        return sent == legs and all(moved.count(leg) >= legs.count(leg) for leg in legs)
+        return paid_by(transfers(receipt, row.token), legs) if sent == legs else None
 
     def _check(self, contract: str, legs: list[tuple[str, int]]) -> None:
         token = Token(self.sender.node, self.merchant.domain.contract)

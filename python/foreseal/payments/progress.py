@@ -75,12 +75,23 @@ class Progress:
         with self._ledger.database.reading() as tx:
             return read(tx, orders, id)
 
+    def waiting(self, *, watched: bool = False) -> list[str]:
+        """Orders that wait for the chain, those whose transactions were signed first at the beginning.
+
+        With `watched` without what is captured and not yet final: a `Watcher` follows that.
+        """
+        captured = (orders.c.state == OrderState.CAPTURED) & (orders.c.step != Step.FINAL)
+        with self._ledger.database.reading() as tx:
+            waiting = orders.c.step.in_(IN_FLIGHT) | (orders.c.state.in_(_EFFECTED) & (orders.c.step != Step.FINAL))
+            if watched:
+                waiting &= ~captured
+            moving = tx.execute(select(orders.c.id).where(waiting).order_by(orders.c.id)).scalars()
+            left_out = select(orders.c.id).where(captured) if watched else None
+            return list(dict.fromkeys([*open_subjects(tx, *_PURPOSES, without=left_out), *moving]))
+
     def resume(self) -> dict[str, Exception]:
         """Advance every order that waits for the chain, as after a start; what went wrong, by order."""
-        with self._ledger.database.reading() as tx:
-            waiting = (orders.c.step.in_(IN_FLIGHT)) | (orders.c.state.in_(_EFFECTED) & (orders.c.step != Step.FINAL))
-            moving = tx.execute(select(orders.c.id).where(waiting).order_by(orders.c.id)).scalars()
-            ids = dict.fromkeys([*open_subjects(tx, *_PURPOSES), *moving])
+        ids = self.waiting()
         errors: dict[str, Exception] = {}
         for id in ids:
             try:

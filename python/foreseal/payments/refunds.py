@@ -8,7 +8,7 @@ from foreseal.payments.amounts import checked
 from foreseal.payments.chain import Receipt
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, transfer_call, transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.disbursing import Disbursements
+from foreseal.payments.disbursing import Disbursements, paid_by
 from foreseal.payments.evidence import Topics
 from foreseal.payments.ledger import (
     DisbursementState,
@@ -110,10 +110,10 @@ class Refunds(Disbursements):
         """Its Transfer."""
         return row.token, ((TRANSFERRED,), (address_topic(self.merchant.payee),), (address_topic(row.recipient),))
 
-    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> bool:
-        """Whether there is that Transfer."""
-        wanted = (self.merchant.payee, row.recipient, row.amount)
-        return any((each.sender, each.recipient, each.amount) == wanted for each in transfers(receipt, row.token))
+    def shown(self, row: Row[Any], legs: list[tuple[str, int]], receipt: Receipt) -> list[int] | None:
+        """The place of that Transfer."""
+        moved = [each for each in transfers(receipt, row.token) if each.sender == self.merchant.payee]
+        return paid_by(moved, legs)
 
     @staticmethod
     def _promised(tx: Connection, order: str) -> int:

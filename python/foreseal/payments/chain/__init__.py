@@ -11,6 +11,7 @@ from foreseal.payments.chain.errors import (
     Unanswered,
     Underpriced,
 )
+from foreseal.payments.chain.moment import Moment
 from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Node, Receipt
 from foreseal.payments.chain.policy import Heads, Policy, Tier, heads
 from foreseal.payments.chain.rpc import RpcNode
@@ -25,6 +26,7 @@ __all__ = [
     "Incomplete",
     "Log",
     "LogFilter",
+    "Moment",
     "Moving",
     "Node",
     "NonceTooLow",

@@ -79,6 +79,9 @@ class ServeSection:
     """The merchant's service."""
 
     listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8600))
+    lease_seconds: int = key(
+        whole(1, 3_600, 30), "After so long without a sign a process is taken to be gone, and others go on.", 30
+    )
     payouts: str | None = key(ADDRESS, "The payouts contract; without it there are no payouts.", None)
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     ForeignKeyConstraint,
@@ -225,5 +226,8 @@ timeline = Table(
     Column("before", String(60)),
     Column("after", String(60), nullable=False),
     Column("details", Text, nullable=False),
+    # Whether those who are told of every entry have been; the timeline is their outbox.
+    Column("told", Boolean, nullable=False, default=False),
+    Index("timeline_told", "told", "id"),
     Index("timeline_subject", "subject", "subject_id", "id"),
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eth_account.signers.local import LocalAccount
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.ledger.tables import Ending, Purpose, accounts, attempts, transactions
@@ -113,9 +113,11 @@ def open_intent(tx: Connection, purpose: Purpose, subject: str) -> int | None:
     return tx.execute(select(transactions.c.id).where(same, transactions.c.ending.is_(None))).scalar_one_or_none()
 
 
-def open_subjects(tx: Connection, *purposes: Purpose) -> list[str]:
-    """Whatever has an open intent, in the order of their account nonces."""
+def open_subjects(tx: Connection, *purposes: Purpose, without: Select[Any] | None = None) -> list[str]:
+    """Whatever has an open intent, but for the ids that `without` selects, in the order of their account nonces."""
     wanted = select(transactions.c.subject).where(transactions.c.purpose.in_(purposes), transactions.c.ending.is_(None))
+    if without is not None:
+        wanted = wanted.where(transactions.c.subject.not_in(without))
     return list(dict.fromkeys(tx.execute(wanted.order_by(transactions.c.account_nonce)).scalars()))
 
 

@@ -87,6 +87,10 @@ class Sender:
         self.policy = policy
         self.fees = fees or Fees()
 
+    def at(self, node: Node) -> "Sender":
+        """The same, that asks another node, or the same one at a `Moment`."""
+        return Sender(self.ledger, node, self.intents, self.policy, self.fees)
+
     @property
     def account(self) -> LocalAccount:
         """Whose transactions these are."""

@@ -1,0 +1,99 @@
+"""`foreseal pay keys`: who may ask the service for what."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import orjson
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from foreseal.cli.pay_check import configured, read_configuration
+from foreseal.cli.shown import moment
+from foreseal.payments.ledger import Database, Unknown, WrongSchema
+from foreseal.payments.service import api_keys
+from foreseal.payments.service.tables import Role
+
+_HEADS = ("id", "name", "role", "created", "state")
+
+
+@click.group("keys")
+def keys_group() -> None:
+    """Make, list and revoke API keys of `foreseal pay serve`, which may run meanwhile and takes note at once."""
+
+
+@keys_group.command("create")
+@click.argument("name")
+@configured
+@click.option(
+    "--role",
+    type=click.Choice([role.value for role in Role]),
+    required=True,
+    help="reader: look; cashier: orders; refunder: refunds; admin: everything.",
+)
+def create_command(name: str, config: Path, role: str) -> None:
+    """Make an API key called NAME and print it: this once, for only its hash is kept."""
+    with _transaction(config) as tx:
+        try:
+            text = api_keys.create(tx, name, Role(role), int(time.time()))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+    click.echo(f"foreseal: an API key for {name}, a {role}: keep it, it is shown this once", err=True)
+    click.echo(text)
+
+
+@keys_group.command("list")
+@configured
+@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+def list_command(config: Path, as_json: bool) -> None:
+    """Show all keys, also those that are revoked, without their secrets."""
+    with _transaction(config) as tx:
+        found = [
+            {
+                "id": row.id,
+                "name": row.name,
+                "role": row.role,
+                "created": row.created,
+                "state": "active" if row.revoked is None else "revoked",
+            }
+            for row in api_keys.listed(tx)
+        ]
+    if as_json:
+        click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    rows = [_HEADS, *(tuple(str(v) for v in (each | {"created": moment(each["created"])}).values()) for each in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@keys_group.command("revoke")
+@click.argument("key")
+@configured
+def revoke_command(key: str, config: Path) -> None:
+    """Revoke the KEY with this id or name: it is refused from now on."""
+    with _transaction(config) as tx:
+        try:
+            gone = api_keys.revoke(tx, key, int(time.time()))
+        except Unknown as error:
+            raise click.UsageError(f"{error}: see pay keys list") from None
+    click.echo(f"foreseal: key {gone.id}, {gone.name}, is revoked", err=True)
+
+
+@contextlib.contextmanager
+def _transaction(config: Path) -> Iterator[Connection]:
+    """One transaction on the database that the configuration names."""
+    try:
+        database = Database(read_configuration(config).database.url)
+    except WrongSchema as error:
+        raise click.ClickException(f"{config}: {error}") from None
+    except SQLAlchemyError as error:
+        # Its own words may hold the URL, and with it a password.
+        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
+    try:
+        with database.transaction() as tx:
+            yield tx
+    finally:
+        database.close()

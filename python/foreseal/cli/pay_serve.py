@@ -1,0 +1,81 @@
+"""`foreseal pay serve`: the merchant's ledger over HTTP, until it is told to stop."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import uvloop
+from sqlalchemy.exc import SQLAlchemyError
+
+from foreseal.cli.pay_check import configured, read_configuration, refused
+from foreseal.payments.configuration import ConfigurationError, SecretError
+from foreseal.payments.ledger import WrongSchema
+from foreseal.payments.service import Backend, Service
+from foreseal.server import interpreter
+from foreseal.server.listener import Listener
+from foreseal.server.listening import listen
+from foreseal.server.logs import FORMATS, parse_levels
+from foreseal.server.settings.model import LogSettings
+
+
+@click.command("serve")
+@configured
+@click.option("--log", "level", default="info", show_default=True, help="Levels, as in warn,foreseal.payments=debug.")
+@click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Of a line.")
+def serve_command(config: Path, level: str, form: str) -> None:
+    """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and what goes on by itself.
+
+    Several processes may run on one PostgreSQL. API keys are made by `foreseal pay keys create`. Ctrl-C stops it.
+    """
+    try:
+        interpreter.set_up(LogSettings(parse_levels(level), form))
+    except ValueError as error:
+        raise click.UsageError(f"--log: {error}") from None
+    configuration = read_configuration(config)
+    try:
+        backend = Backend.open(configuration, os.environ, time.time)
+        service = Service(backend, os.environ)
+        service.start()
+    except ConfigurationError as error:
+        raise refused(error.problems) from None
+    except (SecretError, WrongSchema) as error:
+        raise refused([f"{config}: {error}"]) from None
+    except SQLAlchemyError as error:
+        # Its own words may hold the URL, and with it a password.
+        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
+    try:
+        serve_application(service.app, *configuration.serve.listen, "foreseal pay serve")
+    finally:
+        service.stop()
+        backend.close()
+
+
+def serve_application(app: Any, host: str, port: int, name: str) -> None:
+    """Answer with an ASGI application on `host`:`port` (0: any free one) until SIGINT or SIGTERM, on granian.
+
+    Prints where once it does. Raises `AddressError`.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(app, host, port, name))
+
+
+async def _serve(app: Any, host: str, port: int, name: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    with listen(host, port) as listening:
+        listener = Listener(app, listening)
+        try:
+            if await listener.start():
+                click.echo(f"{name} at {listener.url}")
+            assert listener.serving is not None
+            stopping = asyncio.ensure_future(stop.wait())
+            ends: set[asyncio.Future[Any]] = {stopping, listener.serving}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+        finally:
+            await listener.stop()

@@ -1,0 +1,88 @@
+"""What the service answers when it does not do what was asked: one shape, from one table.
+
+```json
+{"error": {"code": "not_allowed", "message": "for people", "argument": "amount"}}
+```
+
+`argument` names the field, parameter or header at fault, or is null.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import OperationalError
+
+from foreseal.payments.cancellations import NotCancelable
+from foreseal.payments.captures import NotCapturable
+from foreseal.payments.chain import ChainError, Moving, Refused, Reverted, Unanswered
+from foreseal.payments.disbursing import Forbidden
+from foreseal.payments.ledger import Duplicate, NotAllowed, NotCovered, Overtaken, Unknown
+from foreseal.payments.payouts import NotFunded
+from foreseal.payments.refunds import NotRefundable
+from foreseal.payments.sending import FeeTooHigh, SendingError, StillOpen
+from foreseal.payments.signatures import WrongSignature
+
+
+class ApiError(Exception):
+    """An answer that is not what was asked for."""
+
+    def __init__(self, status: int, code: str, message: str, argument: str | None = None, **headers: str) -> None:
+        super().__init__(status, code, message, argument)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.argument = argument
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"error": {"code": self.code, "message": self.message, "argument": self.argument}}
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed later, so that its answer is not kept."""
+        return self.status >= 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    kind: type[Exception]
+    status: int
+    code: str
+    argument: str | None = None
+
+
+# The first that fits.
+_MEANINGS = (
+    _Meaning(Unknown, 404, "unknown", "id"),
+    _Meaning(Duplicate, 409, "duplicate", "id"),
+    _Meaning(NotAllowed, 409, "not_allowed"),
+    _Meaning(Overtaken, 503, "overtaken"),
+    _Meaning(NotRefundable, 409, "not_refundable"),
+    _Meaning(NotCovered, 409, "not_covered", "amount"),
+    _Meaning(Forbidden, 409, "forbidden_account"),
+    _Meaning(NotFunded, 409, "not_funded"),
+    _Meaning(NotCapturable, 409, "not_capturable"),
+    _Meaning(NotCancelable, 409, "not_cancelable"),
+    _Meaning(WrongSignature, 422, "wrong_signature", "signature"),
+    _Meaning(StillOpen, 409, "still_open"),
+    _Meaning(FeeTooHigh, 503, "fee_too_high"),
+    _Meaning(SendingError, 503, "not_sent"),
+    _Meaning(Reverted, 409, "reverts"),
+    _Meaning(Moving, 503, "chain_is_moving"),
+    _Meaning(Unanswered, 503, "node_unanswered"),
+    _Meaning(Refused, 502, "node_refused"),
+    _Meaning(ChainError, 502, "node"),
+    _Meaning(OperationalError, 503, "database"),
+)
+KNOWN = tuple(meaning.kind for meaning in _MEANINGS)
+"""All that the library raises and `explained` knows."""
+CODES = tuple(sorted({meaning.code for meaning in _MEANINGS}))
+
+
+def explained(error: Exception) -> ApiError:
+    """The answer that an error of the library means."""
+    meaning = next(meaning for meaning in _MEANINGS if isinstance(error, meaning.kind))
+    # A database's own words may hold its URL and the statement.
+    message = "the database does not answer" if isinstance(error, OperationalError) else str(error)
+    return ApiError(meaning.status, meaning.code, message, meaning.argument)

@@ -1,0 +1,218 @@
+"""The books: transfers that are nobody's payment, the export, and whether all adds up."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, and_, insert, select, tuple_
+from sqlalchemy.exc import IntegrityError
+
+from foreseal.payments.amounts import tokens
+from foreseal.payments.conservation import balance
+from foreseal.payments.ledger import DisbursementState, Duplicate, Step, Trigger, Unknown
+from foreseal.payments.ledger.tables import Reason, payout_legs, payouts, refunds, suspense, timeline, transfers
+from foreseal.payments.service.fields import WORD, Field, one_of, short, whole
+from foreseal.payments.service.pages import PAGE, limited, wrong_cursor
+from foreseal.payments.service.route import Call, Lines, Reply, Route
+from foreseal.payments.service.tables import Role, resolutions
+
+HEADS = (
+    "kind",
+    "transaction_hash",
+    "log_index",
+    "block_number",
+    "order_id",
+    "id",
+    "account",
+    "amount",
+    "amount_shown",
+    "finality",
+    "reason",
+)
+"""Columns of the export."""
+
+_ROWS = 500
+# Entries that say where a transfer is.
+_LANDED = (Trigger.LANDED, Trigger.CONFIRM, Trigger.DEMOTE, Trigger.FINALIZE)
+_SAME = and_(*(suspense.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position")))
+_NAMES = (suspense.c.reason, suspense.c.order_id.label("suspended_order"))
+_PARTS = (
+    Field("transaction", WORD, "The transaction.", required=True),
+    Field("position", whole(0, 2**31 - 1), "Of the Transfer among its logs.", required=True),
+)
+
+
+def _suspended(*conditions: Any) -> Select[Any]:
+    return select(transfers, *_NAMES).join(suspense, _SAME).where(*conditions)
+
+
+def _suspense(call: Call) -> Reply:
+    asked = call.query
+    limit, wanted = limited(asked), []
+    if asked["reason"] is not None:
+        wanted.append(suspense.c.reason == Reason(asked["reason"]))
+    if asked["resolved"] is not None:
+        done = select(resolutions.c.position).where(
+            *(resolutions.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position"))
+        )
+        wanted.append(done.exists() if asked["resolved"] == "true" else ~done.exists())
+    place = (transfers.c.block_number, transfers.c.log_index)
+    if asked["cursor"] is not None:
+        number, _, index = asked["cursor"].partition("-")
+        if not (number.isdigit() and index.isdigit() and len(asked["cursor"]) < 30):
+            raise wrong_cursor(asked["cursor"])
+        wanted.append(tuple_(*place) < (int(number), int(index)))
+    query = _suspended(*wanted).order_by(*(column.desc() for column in place)).limit(limit + 1)
+    with call.backend.database.reading() as tx:
+        rows = list(tx.execute(query))
+        page = rows[:limit]
+        following = f"{page[-1].block_number}-{page[-1].log_index}" if len(rows) > limit else None
+        return Reply({"items": call.views.suspended(tx, page), "next": following})
+
+
+def _resolve(call: Call) -> Reply:
+    assert call.key is not None
+    key = {
+        "chain_id": call.backend.merchant.domain.chain_id,
+        "transaction_hash": "0x" + call.path["transaction"].hex(),
+        "position": call.path["position"],
+    }
+    wanted = _suspended(*(transfers.c[name] == value for name, value in key.items()))
+    told = {"note": call.body["note"], "resolved_by": call.key.id}
+    with call.backend.database.transaction() as tx:
+        row = tx.execute(wanted).one_or_none()
+        if row is None:
+            raise Unknown(f"suspense: there is no transfer {key['position']} of {key['transaction_hash']}")
+        try:
+            with tx.begin_nested():
+                tx.execute(insert(resolutions).values(**key, **told, time=int(call.backend.clock())))
+        except IntegrityError as error:
+            before = tx.execute(select(resolutions).filter_by(**key)).one()
+            # Found again by the execution after one that died.
+            if not (call.mine.again and (before.note, before.resolved_by) == (told["note"], told["resolved_by"])):
+                raise Duplicate(f"suspense: {key['transaction_hash']} is resolved already") from error
+        return Reply(call.views.suspended(tx, [row])[0], 201)
+
+
+def _balance(call: Call) -> Reply:
+    with call.backend.database.reading() as tx:
+        found = balance(tx)
+    names = ("received", "captured", "suspended", "refunded", "reserved")
+    return Reply({name: str(getattr(found, name)) for name in names} | {"faults": list(found.faults)})
+
+
+def _export(call: Call) -> Lines:
+    return Lines(_lines(call), "text/csv", "payments.csv")
+
+
+def _lines(call: Call) -> Iterator[str]:
+    """The export as CSV, from one moment's view of the database."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(HEADS)
+    decimals = call.backend.token.decimals
+    with call.backend.database.reading() as tx:
+        for number, row in enumerate(_rows(tx), 1):
+            amount = row["amount"]
+            shown = row | {"amount": str(amount), "amount_shown": f"{tokens(amount, decimals):f}"}
+            writer.writerow([_safe(str(shown.get(head, ""))) for head in HEADS])
+            if number % _ROWS == 0:
+                yield _emptied(text)
+    yield _emptied(text)
+
+
+def _rows(tx: Connection) -> Iterator[dict[str, Any]]:
+    """Captured and suspended transfers in the order of the chain, then refunds and payouts that were paid."""
+    everything = select(transfers, *_NAMES).outerjoin(suspense, _SAME)
+    for row in tx.execute(everything.order_by(transfers.c.block_number, transfers.c.log_index)):
+        yield {
+            "kind": "captured" if row.order_id is not None else "suspended",
+            "transaction_hash": row.transaction_hash,
+            "log_index": row.log_index,
+            "block_number": row.block_number,
+            "order_id": row.order_id or row.suspended_order or "",
+            "account": row.sender,
+            "amount": row.amount,
+            "finality": _finality(row),
+            "reason": row.reason or "",
+        }
+    yield from _sent(tx)
+
+
+def _sent(tx: Connection) -> Iterator[dict[str, Any]]:
+    """Transfers of refunds and of payouts, as the receipts said at last where they are."""
+    landed = timeline.c.subject.in_((refunds.name, payouts.name)) & timeline.c.trigger.in_(_LANDED)
+    places: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in tx.execute(select(timeline).where(landed).order_by(timeline.c.id)):
+        places[row.subject, row.subject_id] = json.loads(row.details)
+    paid = DisbursementState.COMPLETE
+    for row in tx.execute(select(refunds).where(refunds.c.state == paid).order_by(refunds.c.id)):
+        place = places[refunds.name, row.id]
+        yield _leg("refunded", place, 0, row) | {"order_id": row.order_id}
+    legs = select(payouts, payout_legs).join(payout_legs, payout_legs.c.payout_id == payouts.c.id)
+    order = (payouts.c.id, payout_legs.c.position)
+    for row in tx.execute(legs.where(payouts.c.state == paid).order_by(*order)):
+        yield _leg("paid out", places[payouts.name, row.id], row.position, row)
+
+
+def _leg(kind: str, place: dict[str, Any], number: int, row: Row[Any]) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "transaction_hash": place["transaction"],
+        "log_index": place["log_index"][number],
+        "id": row.id,
+        "account": row.recipient,
+        "amount": row.amount,
+        "finality": _finality(row),
+    }
+
+
+def _finality(row: Row[Any]) -> str:
+    return "final" if row.step is Step.FINAL else "provisional"
+
+
+def _safe(text: str) -> str:
+    """What a spreadsheet does not take for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def _emptied(text: io.StringIO) -> str:
+    piece = text.getvalue()
+    text.seek(0)
+    text.truncate()
+    return piece
+
+
+_REASON = Field("reason", one_of([reason.value for reason in Reason]), "Only for this reason.")
+_RESOLVED = Field("resolved", one_of(["true", "false"]), "Only those that somebody has noted a resolution for, or not.")
+
+ROUTES = (
+    Route(
+        "GET",
+        "/v1/suspense",
+        "Transfers to the merchant that are nobody's payment, the newest first",
+        _suspense,
+        {200: "SuspendedPage"},
+        query=(_REASON, _RESOLVED, *PAGE),
+    ),
+    Route(
+        "POST",
+        "/v1/suspense/{transaction}/{position}/resolution",
+        "Note how a suspended transfer was resolved",
+        _resolve,
+        {201: "Suspended"},
+        Role.ADMIN,
+        parts=_PARTS,
+        body=(Field("note", short(2_000), "For whoever looks next.", required=True),),
+    ),
+    Route("GET", "/v1/balance", "Sums of everything, and what does not add up", _balance, {200: "Balance"}),
+    Route(
+        "GET",
+        "/v1/export.csv",
+        "All transfers that were captured, suspended, refunded or paid out",
+        _export,
+        {200: "text/csv"},
+    ),
+)

@@ -1,0 +1,26 @@
+"""What is not about money: how the service is, and its own description."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from foreseal.payments.service.openapi import document
+from foreseal.payments.service.route import Call, Reply, Route
+
+Health = Callable[[], dict[str, Any]]
+
+
+def general_routes(health: Health, others: Sequence[Route]) -> tuple[Route, ...]:
+    """The routes that need no API key. `others` are those that the document describes beside these."""
+
+    def healthz(_: Call) -> Reply:
+        found = health()
+        return Reply(found, 200 if found["status"] == "ok" else 503)
+
+    def described(_: Call) -> Reply:
+        return Reply(document((*others, *own)))
+
+    own = (
+        Route("GET", "/healthz", "How the service is", healthz, {200: "Health", 503: "Health"}, None),
+        Route("GET", "/v1/openapi.json", "This document", described, {200: "Document"}, None),
+    )
+    return own

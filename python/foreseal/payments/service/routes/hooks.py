@@ -1,0 +1,110 @@
+"""Webhooks: who is told, and what could not be."""
+
+import re
+
+from sqlalchemy import select
+
+from foreseal.payments.service import hooks, views
+from foreseal.payments.service.errors import ApiError
+from foreseal.payments.service.fields import ID, TEXT, Field, one_of, whole
+from foreseal.payments.service.pages import PAGE, by_id
+from foreseal.payments.service.route import Call, Reply, Route
+from foreseal.payments.service.tables import Delivery, Role, deliveries
+from foreseal.payments.service.tables import hooks as targets
+
+_URL = re.compile(r"https?://[^\s/@]+(?:/\S*)?")
+_HOOK_ID = Field("id", ID, "The target.", required=True)
+
+
+def _register(call: Call) -> Reply:
+    id, url, now = call.mine.id("hook"), call.body["url"], int(call.backend.clock())
+    if _URL.fullmatch(url) is None:
+        raise ApiError(400, "wrong_value", f"url: {url!r} is no URL of http or https", "url")
+    with call.backend.database.transaction() as tx:
+        row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
+        # Made by the execution before this one, if it is there.
+        secret = hooks.register(tx, id, url, now) if row is None else row.secret
+        row = tx.execute(select(targets).where(targets.c.id == id)).one()
+    return Reply({"hook": views.hook(row), "secret": secret}, 201)
+
+
+def _list(call: Call) -> Reply:
+    with call.backend.database.reading() as tx:
+        rows = list(tx.execute(select(targets).order_by(targets.c.created, targets.c.id)))
+    return Reply({"items": [views.hook(row) for row in rows]})
+
+
+def _retire(call: Call) -> Reply:
+    id = call.path["id"]
+    with call.backend.database.transaction() as tx:
+        row = tx.execute(select(targets).where(targets.c.id == id)).one_or_none()
+        if not (call.mine.again and row is not None and row.retired is not None):
+            hooks.retire(tx, id, int(call.backend.clock()))
+        row = tx.execute(select(targets).where(targets.c.id == id)).one()
+    return Reply(views.hook(row))
+
+
+def _deliveries(call: Call) -> Reply:
+    asked, wanted = call.query, []
+    if asked["state"] is not None:
+        wanted.append(deliveries.c.state == Delivery(asked["state"]))
+    if asked["hook"] is not None:
+        wanted.append(deliveries.c.hook_id == asked["hook"])
+    with call.backend.database.reading() as tx:
+        rows, following = by_id(tx, deliveries, asked, *wanted)
+    return Reply({"items": [views.delivery(row) for row in rows], "next": following})
+
+
+def _retry(call: Call) -> Reply:
+    id = call.path["id"]
+    with call.backend.database.transaction() as tx:
+        row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one_or_none()
+        if not (call.mine.again and row is not None and row.state is not Delivery.DEAD):
+            hooks.revive(tx, id, call.backend.clock())
+        row = tx.execute(select(deliveries).where(deliveries.c.id == id)).one()
+    return Reply(views.delivery(row))
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/v1/webhooks",
+        "Register a target: it is told what happens from now on",
+        _register,
+        {201: "HookMade"},
+        Role.ADMIN,
+        body=(Field("url", TEXT, "What is posted to, http or https.", required=True),),
+    ),
+    Route("GET", "/v1/webhooks", "All targets", _list, {200: "Hooks"}, Role.ADMIN),
+    Route(
+        "POST",
+        "/v1/webhooks/{id}/retire",
+        "Tell a target nothing more",
+        _retire,
+        {200: "Hook"},
+        Role.ADMIN,
+        parts=(_HOOK_ID,),
+    ),
+    Route(
+        "GET",
+        "/v1/deliveries",
+        "What was delivered to targets, what waits, and what was given up, the newest first",
+        _deliveries,
+        {200: "DeliveryPage"},
+        Role.ADMIN,
+        query=(
+            Field("state", one_of([state.value for state in Delivery]), "Only of this state; dead: given up."),
+            Field("hook", ID, "Only to this target."),
+            *PAGE,
+        ),
+    ),
+    Route(
+        "POST",
+        "/v1/deliveries/{id}/retry",
+        "Try a delivery that was given up once more",
+        _retry,
+        {200: "Delivery"},
+        Role.ADMIN,
+        parts=(Field("id", whole(1, 2**31 - 1), "The delivery.", required=True),),
+    ),
+)

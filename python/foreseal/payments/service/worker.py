@@ -1,0 +1,216 @@
+"""The worker: what goes on without being asked for.
+
+```text
+woken by a step of the node, or by the clock
+  |
+  v
+beat       which processes there are, and what falls to this one
+watch      transfers, up to what is pre-confirmed             the first process; others now and then
+expire     orders whose validBefore is final
+advance    orders, refunds, payouts of this process's share   in a few threads, none waits for a slow one
+```
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from foreseal.payments.chain import ChainError, FinalityBroken, Moment, Node
+from foreseal.payments.ledger import LedgerError, OrderState, Overtaken
+from foreseal.payments.ledger.tables import orders
+from foreseal.payments.progress import NotExpired, Progress
+from foreseal.payments.sending import SendingError
+from foreseal.payments.service.agenda import Agenda
+from foreseal.payments.service.backend import Backend
+from foreseal.payments.service.processes import Processes, Share
+from foreseal.payments.watching import Watcher
+
+log = logging.getLogger(__name__)
+
+_UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
+# What a pass may meet: it is told, and the next pass tries again.
+_EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
+# Seconds between lines about catching up.
+_TELL = 2.0
+
+
+@dataclass(slots=True)
+class State:
+    """How far the worker is, for whoever asks."""
+
+    read: int | None = None
+    """Block up to which transfers are read."""
+    latest: int | None = None
+    passed: float | None = None
+    """Seconds since 1970 of the last whole pass."""
+    errors: int = 0
+    """Passes that failed one after the other."""
+    share: Share = field(default_factory=lambda: Share(0, 1))
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether transfers are read up to the newest block that was seen."""
+        return self.read is not None and self.latest is not None and self.read >= self.latest
+
+
+class Worker:
+    """Goes on with everything, one `turn` after the other."""
+
+    def __init__(self, backend: Backend, processes: Processes, pool: Executor, changed: Callable[[], None]) -> None:
+        """`pool` advances orders, refunds and payouts; `changed` is called when something may have happened."""
+        self.state = State()
+        self._backend = backend
+        self._processes = processes
+        self._pool = pool
+        self._changed = changed
+        self._agenda = Agenda()
+        self._watcher = Watcher(backend.ledger, backend.node, backend.watch, self._read)
+        self._busy: set[tuple[str, str]] = set()
+        self._looked: list[tuple[tuple[str, str], Any]] = []
+        self._lock = threading.Lock()
+        self._told = 0.0
+        self._watched = 0.0
+        self._seen = 0.0
+
+    def turn(self) -> None:
+        """One pass. What goes wrong is logged and tried again by the next one."""
+        now = self._backend.clock()
+        try:
+            self._beat(now)
+            self._watch(now)
+            moment = Moment(self._backend.node)
+            self._expire(moment)
+            self._advance(moment, now)
+        except _EXPECTED as error:
+            self.state.errors += 1
+            level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
+            log.log(level, "a pass failed", extra={"error": f"{type(error).__name__}: {error}"[:300]})
+        else:
+            self.state.errors = 0
+            self.state.passed = now
+        self._changed()
+
+    def _beat(self, now: float) -> None:
+        lease = self._processes.lease
+        if now - self._seen >= lease / 4:
+            self.state.share = self._processes.seen(now)
+            self._seen = now
+
+    def _watch(self, now: float) -> None:
+        # One process is enough; another looks now and then, should the first be stuck.
+        if not self.state.share.first and now - self._watched < self._processes.lease:
+            return
+        self._watched = now
+        try:
+            self._watcher.poll()
+        except Overtaken:
+            log.debug("another process watches")
+
+    def _read(self, read: int, latest: int) -> None:
+        """Told by the watcher after each piece."""
+        state, now = self.state, self._backend.clock()
+        behind = latest - read
+        if behind > 0 and now - self._told >= _TELL:
+            log.info("catching up with transfers", extra={"read": read, "latest": latest, "behind": behind})
+            self._told = now
+        elif behind == 0 and state.read is not None and not state.caught_up:
+            log.info("caught up with transfers", extra={"read": read})
+        state.read, state.latest = read, latest
+
+    def _expire(self, moment: Moment) -> None:
+        final = moment.head("finalized")
+        if final is None:
+            return
+        over = select(orders.c.id).where(orders.c.state.in_(_UNUSED), orders.c.valid_before <= final.timestamp)
+        with self._backend.database.reading() as tx:
+            ids = [id for id in tx.execute(over.order_by(orders.c.id)).scalars() if self.state.share.has(id)]
+        self._submit([("expiry", id) for id in ids], moment)
+
+    def _advance(self, moment: Moment, now: float) -> None:
+        with self._lock:
+            looked, self._looked = self._looked, []
+        for subject, place in looked:
+            self._agenda.looked(subject, place, now)
+        backend, share = self._backend, self.state.share
+        waiting = [("orders", id) for id in backend.progress.waiting(watched=True)]
+        waiting += [("refunds", id) for id in backend.refunds.waiting()]
+        waiting += [("payouts", id) for id in backend.payouts.waiting()]
+        self._submit(self._agenda.due([each for each in waiting if share.has(each[1])], now), moment)
+
+    def _submit(self, subjects: list[tuple[str, str]], moment: Node) -> None:
+        """Have each looked at, unless that is being done."""
+        sender = self._backend.sender.at(moment)
+        for subject in subjects:
+            with self._lock:
+                if subject in self._busy:
+                    continue
+                self._busy.add(subject)
+            self._pool.submit(self._look, subject, sender)
+
+    def _look(self, subject: tuple[str, str], sender: Any) -> None:
+        """Advance one thing. Nothing that it meets concerns the others."""
+        kind, id = subject
+        place = None
+        try:
+            place = self._step(kind, id, sender)
+        except NotExpired:
+            pass
+        except _EXPECTED as error:
+            told = f"{type(error).__name__}: {error}"[:300]
+            log.info("one does not go on", extra={"kind": kind, "subject": id, "error": told})
+        except Exception:  # whatever is wrong with this one, the others go on
+            log.exception("one fails", extra={"kind": kind, "subject": id})
+        finally:
+            with self._lock:
+                self._busy.discard(subject)
+                self._looked.append((subject, place))
+
+    def _step(self, kind: str, id: str, sender: Any) -> tuple[str, str]:
+        ledger, merchant = self._backend.ledger, self._backend.merchant
+        if kind == "expiry":
+            Progress(ledger, sender, merchant).expire(id)
+            return ("", "")
+        if kind == "orders":
+            row = Progress(ledger, sender, merchant).advance(id)
+        else:
+            kept = self._backend.refunds if kind == "refunds" else self._backend.payouts
+            row = type(kept)(ledger, sender, merchant).advance(id)
+        return (row.state, row.step)
+
+
+class Running:
+    """A worker in a thread of its own, until it is stopped."""
+
+    def __init__(self, worker: Worker, poll: float) -> None:
+        """`poll`: seconds between passes where nothing wakes."""
+        self._worker = worker
+        self._poll = poll
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Say that there may be something."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End after the pass under way."""
+        self._stopping = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._worker.turn()
+            self._wake.wait(self._poll)
+            self._wake.clear()
