@@ -17,7 +17,7 @@ class Moment:
         self.logs = node.logs
         self.receipt = node.receipt
         self.transaction_count = node.transaction_count
-        self.has_code = node.has_code
+        self.code = node.code
         self.call = node.call
         self.estimate_gas = node.estimate_gas
         self.priority_fee = node.priority_fee

@@ -28,6 +28,13 @@ class Database:
     def __init__(self, url: str) -> None:
         """Make the tables that are not there. Raises `WrongSchema` for those of another version."""
         self.engine = _engine(url)
+        try:
+            self._make()
+        except WrongSchema:
+            self.close()
+            raise
+
+    def _make(self) -> None:
         with self.transaction() as tx:
             if tx.dialect.name == "postgresql":  # two processes may start at once; SQLite has one writer anyway
                 tx.execute(select(func.pg_advisory_xact_lock(_CREATION)))
@@ -37,9 +44,8 @@ class Database:
             if new:
                 tx.execute(insert(schema).values(version=SCHEMA))
             found = tx.execute(select(schema.c.version)).scalars().all()
-        if found != [SCHEMA]:
-            self.close()
-            raise WrongSchema(f"the database has tables of version {found}, this library those of version {SCHEMA}")
+            if found != [SCHEMA]:  # nothing is added to it
+                raise WrongSchema(f"the database has tables of version {found}, this library those of version {SCHEMA}")
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:
