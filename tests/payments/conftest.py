@@ -1,7 +1,7 @@
 """Fixtures of the payments.
 
 Every test that asks for `url` runs on SQLite and on PostgreSQL; one that asks for `shop` or `make` also on a real node
-with the real contracts, unless it is marked `in_memory`.
+with the real contracts, unless it is marked `in_memory`; what is marked `on_a_node` there alone.
 """
 
 import os
@@ -35,6 +35,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs = [(database, "memory") for database in databases]
         if metafunc.definition.get_closest_marker("in_memory") is None:
             pairs.append(("sqlite", "node"))
+        if metafunc.definition.get_closest_marker("on_a_node") is not None:
+            pairs = [("sqlite", "node")]
         metafunc.parametrize(("new_url", "chains"), pairs, indirect=True)
     elif "new_url" in metafunc.fixturenames:
         metafunc.parametrize("new_url", databases, indirect=True)

@@ -11,6 +11,7 @@ from payments.shop import SHOP, AnyChain
 
 _TRANSFER = topic("Transfer(address,address,uint256)")
 _USED = topic("AuthorizationUsed(address,bytes32)")
+_PAID = topic("PaymentCaptured(bytes32,address,uint256,uint256)")
 _CANCELED = topic("AuthorizationCanceled(address,bytes32)")
 
 
@@ -52,7 +53,10 @@ def movements(chain: AnyChain) -> Iterator[Movement]:
         if (log["address"], topics[0]) != (TOKEN, _TRANSFER):
             continue
         before = logs[place - 1]["topics"] if position else [""]
+        after = logs[place + 1]["topics"] if place + 1 < len(logs) else [""]
         nonce = bytes.fromhex(before[2][2:]) if before[0] == "0x" + _USED.hex() else None
+        if after[0] == "0x" + _PAID.hex() and logs[place + 1]["transactionHash"] == hash:
+            nonce = bytes.fromhex(after[1][2:])
         sender, recipient = ("0x" + topics[at][12:].hex() for at in (1, 2))
         block = log["blockHash"], number(log["blockNumber"])
         yield Movement(hash, position, *block, index, sender, recipient, number(log["data"]), nonce)

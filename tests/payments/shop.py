@@ -25,7 +25,7 @@ from foreseal.payments.watching import Watch, Watcher
 from payments.fake.blocks import FakeChain
 from payments.fake.contracts import NAME, TOKEN, VERSION, selector
 from payments.fake.node import Disturbed, FakeNode
-from payments.people import BUYER, BUYERS, SHOP, account
+from payments.people import BUYER, BUYERS, CHECKOUT, SHOP, account
 
 AnyChain = Any
 """A `FakeChain`, or a `RealChain`, which is told the same."""
@@ -92,7 +92,8 @@ class Shop:
         self.database = Database(self.url)
         self.ledger = Ledger(self.database, lambda: self.chain.time, self.crashes)
         self.rpc = RpcNode(self.node)
-        self.merchant = Merchant(Domain(NAME, VERSION, self.chain.chain_id, ADDRESS), SHOP.address, **self.settings)
+        domain = Domain(NAME, VERSION, self.chain.chain_id, ADDRESS)
+        self.merchant = Merchant(domain, SHOP.address, checkout=CHECKOUT, **self.settings)
         intents = Intents(self.chain.chain_id, SHOP)
         self.sender = Sender(self.ledger, self.rpc, intents, self.policy, Fees(patience=10))
         self.orders = Orders(self.ledger, self.rpc, self.merchant)

@@ -85,12 +85,22 @@ def test_a_wallet_with_code_is_asked_and_pays(shop: Shop) -> None:
     assert shop.place("a") == "Used, captured / final"
 
 
+def pause_meanwhile(shop: Shop) -> None:
+    """After everything was looked at, and before the capture is estimated."""
+
+    def pause(method: str) -> None:
+        if method == "eth_estimateGas":
+            shop.chain.change(lambda state: setattr(state, "paused", True))
+
+    shop.node.hook = pause
+
+
 OBSTACLES = {
     Obstacle.USED: lambda shop: shop.chain.change(lambda state: state.used.add((LOW, (1).to_bytes(32, "big")))),
     Obstacle.BALANCE: lambda shop: shop.chain.change(lambda state: state.balances.update({LOW: 499})),
     Obstacle.PAUSED: lambda shop: shop.chain.change(lambda state: setattr(state, "paused", True)),
     Obstacle.FORBIDDEN: lambda shop: shop.chain.change(lambda state: state.blacklisted.add(LOW)),
-    Obstacle.REVERTS: lambda shop: shop.chain.change(lambda state: state.policy_forbids.add(LOW)),
+    Obstacle.REVERTS: pause_meanwhile,
     Obstacle.LATE: lambda shop: shop.chain.advance(3600 - 61),
 }
 
@@ -105,6 +115,15 @@ def test_what_prevents_a_capture_is_found_before_anything_is_signed(shop: Shop, 
     assert str(error.value).startswith("orders: a cannot be captured: ")
     assert shop.place("a") == "Stored, unused / idle"
     assert "eth_sendRawTransaction" not in shop.node.calls
+
+
+def test_a_holder_policy_against_the_payer_is_found_as_well(shop: Shop) -> None:
+    shop.stored("a", 500)
+    shop.chain.change(lambda state: state.policy_forbids.add(LOW))
+    with pytest.raises(NotCapturable, match=f"forbidden: {BUYER.address}") as error:
+        shop.captures.capture("a")
+    assert error.value.obstacle is Obstacle.FORBIDDEN
+    assert shop.place("a") == "Stored, unused / idle"
 
 
 @pytest.mark.in_memory

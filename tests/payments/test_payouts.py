@@ -54,6 +54,13 @@ def test_the_recipient_at_fault_is_named(shop: Shop) -> None:
     assert shop.payouts.timeline(id)[-1].details == {"reason": BUYERS[1].address}
 
 
+def test_a_recipient_whom_a_policy_forbids_is_named(shop: Shop) -> None:
+    fund(shop)
+    shop.chain.change(lambda state: state.policy_forbids.add(BUYERS[1].address.lower()))
+    with pytest.raises(Forbidden, match=BUYERS[1].address):
+        shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
+
+
 def test_a_batch_without_money_or_sense_is_refused(shop: Shop) -> None:
     fund(shop, 399)
     with pytest.raises(NotFunded, match="needs 400 units, of which 399"):

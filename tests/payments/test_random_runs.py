@@ -20,12 +20,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from foreseal.payments.cancellations import NotCancelable
 from foreseal.payments.captures import NotCapturable
 from foreseal.payments.chain import ChainError
+from foreseal.payments.conservation import asked
 from foreseal.payments.ledger import DisbursementState, LedgerError, NotAllowed, OrderState, Step
-from foreseal.payments.orders import memo
+from foreseal.payments.orders import PermitTerms, memo, message, permit
 from foreseal.payments.progress import IN_FLIGHT, NotExpired
 from foreseal.payments.sending import SendingError
 from payments.fake.contracts import TOKEN, State, selector
 from payments.real.node import on_a_node
+from payments.real.storage import call_data
 from payments.scan import canceled, paid, received
 from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, in_memory
 
@@ -97,13 +99,13 @@ class Life(RuleBasedStateMachine):
             self.act(lambda: self.shop.orders.store(id))
 
     def _signature(self, order: object, buyer: object) -> bytes:
-        from foreseal.payments.orders import authorization
-
-        return self.shop.signed(authorization(order), buyer)  # type: ignore[arg-type]
+        return self.shop.signed(message(order), buyer)  # type: ignore[arg-type]
 
     @rule(number=which, death=deaths)
     def capture(self, number: int, death: int | None) -> None:
-        self.act(lambda: self.shop.captures.capture(self.order(number)), death)
+        """All of it, also of what is only a maximum."""
+        id = self.order(number)
+        self.act(lambda: self.shop.captures.capture(id, self.shop.orders.get(id).amount), death)
 
     @rule(number=which, death=deaths)
     def capture_in_time(self, number: int, death: int | None) -> None:
@@ -124,7 +126,7 @@ class Life(RuleBasedStateMachine):
         id = self.order(number)
         if relayed:
             self.act(lambda: self.shop.cancel(id, self._buyer(id)), death)
-        else:
+        elif self.shop.orders.get(id).checkout is None:
             self.shop.payer_cancels(id, self._buyer(id))
 
     def _buyer(self, id: str) -> object:
@@ -138,7 +140,7 @@ class Life(RuleBasedStateMachine):
     @rule(number=which, key=st.integers(0, 3), part=st.integers(1, 4), death=deaths)
     def refund(self, number: int, key: int, part: int, death: int | None) -> None:
         id = self.order(number)
-        amount = max(1, self.shop.orders.get(id).amount * part // 4)
+        amount = max(1, (asked(self.shop.orders.get(id)) or 1) * part // 4)
         self.act(lambda: self.shop.refunds.refund(f"{id} {key}", id, amount), death)
 
     @rule(death=deaths)
@@ -250,6 +252,7 @@ class Life(RuleBasedStateMachine):
             order = shop.orders.get(id)
             key = order.payer.lower(), order.nonce
             self.counted[order.state] += 1
+            self.counted["captured by a permit"] += order.checkout is not None and order.state is OrderState.CAPTURED
             assert (order.state is OrderState.CAPTURED) == (key in used), id
             if key in ended:
                 # A payer may cancel what had expired before.
@@ -259,7 +262,7 @@ class Life(RuleBasedStateMachine):
             if order.state in (OrderState.CAPTURED, OrderState.CANCELED):
                 assert order.step is Step.FINAL, id
             assert order.step not in IN_FLIGHT, id
-            captured += order.amount if order.state is OrderState.CAPTURED else 0
+            captured += asked(order) if order.state is OrderState.CAPTURED else 0
         assert shop.balance().captured == captured
         self._compare_refunds(went)
 
@@ -278,24 +281,67 @@ class Life(RuleBasedStateMachine):
         assert SHOP.address not in {recipient for recipient, _ in found}
 
 
+class LifeWithPermits(Life):
+    """With orders of a variable amount, whose checkout the chain in memory has not."""
+
+    @rule(buyer=buyers, maximum=st.integers(1, FUNDS // 4), seconds=st.sampled_from([150, 600, 10**6]))
+    def permit(self, buyer: object, maximum: int, seconds: int) -> None:
+        id, terms = f"o{self.made}", PermitTerms(buyer.address, maximum, self.shop.chain.time + seconds)  # type: ignore[attr-defined]
+        with contextlib.suppress(ChainError):
+            self.shop.orders.draft_permit(id, terms)
+            self.made += 1
+            self.act(lambda: self.shop.orders.sign(id, self._signature(self.shop.orders.get(id), buyer)))
+            self.act(lambda: self.shop.orders.store(id))
+
+    @rule(buyer=buyers, maximum=st.integers(1, FUNDS // 4), part=st.integers(1, 4), death=deaths)
+    def permit_in_time(self, buyer: object, maximum: int, part: int, death: int | None) -> None:
+        """As it goes most of the time."""
+        number = self.made
+        self.permit(buyer, maximum, 10**6)
+        if self.made > number:
+            self.capture_part(number, part, death)
+            self.shop.chain.mine()
+            self.go_on(None)
+
+    @rule(number=which, part=st.integers(1, 4), death=deaths)
+    def capture_part(self, number: int, part: int, death: int | None) -> None:
+        id = self.order(number)
+        order = self.shop.orders.get(id)
+        if order.checkout is not None:
+            self.act(lambda: self.shop.captures.capture(id, max(1, order.amount * part // 4)), death)
+
+    @rule(number=which, other=buyers)
+    def submit_first(self, number: int, other: object) -> None:
+        """A stranger, who has seen a permit, submits it."""
+        order = self.shop.orders.get(self.order(number))
+        if order.checkout is not None and order.signature is not None:
+            kinds = ["address", "address", "uint256", "uint256", "bytes"]
+            message = permit(order)
+            values = (message.owner, message.spender, message.value, message.deadline, order.signature)
+            data = call_data("permit(address,address,uint256,uint256,bytes)", kinds, *values)
+            self.shop.chain.inject(other.address.lower(), TOKEN, data)  # type: ignore[attr-defined]
+
+
 @pytest.mark.timeout(300 + 10 * RUNS)
 def test_nothing_is_lost_or_doubled_in_random_runs(
     new_url: Callable[[], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    play(new_url, in_memory, RUNS, capsys)
+    play(Life, new_url, in_memory, RUNS, capsys)
 
 
 @pytest.mark.timeout(300 + 10 * RUNS)
 def test_nor_on_a_node_with_the_real_contracts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The shorter form: the same lives on a real node."""
     urls = (f"sqlite:///{tmp_path}/{number}.db" for number in itertools.count())
-    play(lambda: next(urls), on_a_node, max(8, RUNS // 10), capsys)
+    play(LifeWithPermits, lambda: next(urls), on_a_node, max(8, RUNS // 10), capsys)
 
 
-def play(new_url: Callable[[], str], chains: Chains, runs: int, capsys: pytest.CaptureFixture[str]) -> None:
+def play(
+    lives: type[Life], new_url: Callable[[], str], chains: Chains, runs: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Live so many lives, and say what they reached."""
     attributes = {"new_url": staticmethod(new_url), "chains": staticmethod(chains), "counted": Counter()}
-    life = type("Life", (Life,), attributes)
+    life = type("Life", (lives,), attributes)
     profile = settings(
         max_examples=runs,
         stateful_step_count=STEPS,

@@ -18,7 +18,7 @@ from foreseal.payments.typed_data import Cancellation
 
 
 class NotCancelable(Exception):
-    """The authorization is past validBefore, or consumed. Nothing was signed."""
+    """The authorization is past validBefore, or consumed, or a permit. Nothing was signed."""
 
 
 class Cancellations:
@@ -31,9 +31,10 @@ class Cancellations:
         self._progress = Progress(ledger, sender, merchant)
 
     def message(self, id: str) -> Cancellation:
-        """What the payer of an order signs to cancel it."""
+        """What the payer of an order signs to cancel it. Raises `NotCancelable` of one that is captured by a permit."""
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
+        _require_authorization(order)
         return Cancellation(order.payer, order.nonce)
 
     def cancel(self, id: str, signature: bytes) -> Row[Any]:
@@ -45,6 +46,7 @@ class Cancellations:
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
         following(ORDER, Place(order.state, order.step), Trigger.CANCEL)
+        _require_authorization(order)
         message = Cancellation(order.payer, order.nonce)
         node = self._sender.node
         now = building(node).timestamp
@@ -61,3 +63,8 @@ class Cancellations:
             self._ledger.passed(CrashPoint.CANCEL_DECIDED)
         self._ledger.passed(CrashPoint.CANCEL_STORED)
         return self._progress.deliver(id, intent)
+
+
+def _require_authorization(order: Row[Any]) -> None:
+    if order.checkout is not None:
+        raise NotCancelable(f"orders: {order.id} has a permit, which nobody can cancel: void it")

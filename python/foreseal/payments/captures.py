@@ -3,16 +3,19 @@
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Row, update
 
-from foreseal.payments.chain import Reverted, Token
+from foreseal.payments.amounts import checked
+from foreseal.payments.chain import Parts, Reverted, Token, forbidden
+from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import receive_call, separator
 from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.evidence import is_used
 from foreseal.payments.ledger import Ledger, Place, Trigger, locked, read
 from foreseal.payments.ledger.states import ORDER, following
 from foreseal.payments.ledger.tables import Purpose, orders
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders import authorization
+from foreseal.payments.orders import authorization, message, permit
 from foreseal.payments.progress import Progress
 from foreseal.payments.sending import Sender, WrongChain, building
 from foreseal.payments.signatures import check
@@ -27,7 +30,7 @@ class Obstacle(StrEnum):
     USED = "used or canceled"
     BALANCE = "payer's balance is too low"
     PAUSED = "token is paused"
-    FORBIDDEN = "payer or payee is forbidden"
+    FORBIDDEN = "payer, payee or checkout is forbidden"
     REVERTS = "would revert"
 
 
@@ -45,7 +48,7 @@ class NotCapturable(Exception):
 
 
 class Captures:
-    """Captures stored orders by receiveWithAuthorization (EIP-3009), sent by the payee."""
+    """Captures stored orders by receiveWithAuthorization (EIP-3009), or by the payee's checkout and a permit."""
 
     def __init__(self, ledger: Ledger, sender: Sender, merchant: Merchant) -> None:
         if sender.account.address != merchant.payee:
@@ -55,8 +58,11 @@ class Captures:
         self._merchant = merchant
         self._progress = Progress(ledger, sender, merchant)
 
-    def capture(self, id: str) -> Row[Any]:
+    def capture(self, id: str, amount: int | None = None) -> Row[Any]:
         """Decide to capture a stored order, and send it; the order as it is then.
+
+        `amount`, smallest units, is what is taken of an order with a permit, at most what that allows, and once; other
+        orders have one amount, and ValueError is raised for another.
 
         Only a receipt's logs make it captured: `Progress.advance` looks for them. Raises `NotCapturable`,
         `WrongSignature`, `WrongChain`, `FeeTooHigh`, and what the node raises, all before anything is stored;
@@ -65,21 +71,24 @@ class Captures:
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
         following(ORDER, Place(order.state, order.step), Trigger.CAPTURE)
-        self._check(order)
-        data = receive_call(authorization(order), order.signature)
+        taken = _taken(order, amount)
+        self._check(order, taken)
         try:
-            call = self._sender.call(order.token, data)
+            call = self._sender.call(*_call(order, taken))
         except Reverted as error:
             raise NotCapturable(id, Obstacle.REVERTS, error.reason) from error
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
         with self._ledger.database.transaction() as tx:
-            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CAPTURE)
+            details = {} if order.checkout is None else {"amount": str(taken), "checkout": order.checkout}
+            self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.CAPTURE, **details)
+            if order.checkout is not None:
+                tx.execute(update(orders).where(orders.c.id == id).values(actual=taken))
             intent = self._sender.intents.store(tx, Purpose.CAPTURE, id, call)
             self._ledger.passed(CrashPoint.CAPTURE_DECIDED)
         self._ledger.passed(CrashPoint.CAPTURE_STORED)
         return self._progress.deliver(id, intent)
 
-    def _check(self, order: Row[Any]) -> None:
+    def _check(self, order: Row[Any], amount: int) -> None:
         """All that is known to prevent a capture, as of `pending`. None of it reserves money: only a receipt does."""
         node, domain = self._sender.node, self._merchant.domain
         found = node.chain_id()
@@ -89,6 +98,8 @@ class Captures:
         pinned = (domain.chain_id, domain.contract, self._merchant.payee)
         if (order.chain_id, order.token, order.payee) != pinned:
             raise NotCapturable(order.id, Obstacle.DOMAIN)
+        if order.checkout not in (None, self._merchant.checkout):
+            raise NotCapturable(order.id, Obstacle.DOMAIN)
         if token.domain_separator("pending") != separator(domain):
             raise NotCapturable(order.id, Obstacle.DOMAIN)
         now = building(node).timestamp
@@ -96,15 +107,35 @@ class Captures:
             raise NotCapturable(order.id, Obstacle.EARLY, f"from {order.valid_after}, the block has {now}")
         if now >= order.valid_before - self._merchant.margin:
             raise NotCapturable(order.id, Obstacle.LATE, f"until {order.valid_before}, the block has {now}")
-        check(node, authorization(order), domain, order.payer, order.signature)
-        if token.authorization_used(order.payer, order.nonce, "pending"):
+        check(node, message(order), domain, order.payer, order.signature)
+        if is_used(node, order, "pending"):
             self._progress.look(order.id)
             raise NotCapturable(order.id, Obstacle.USED)
         if token.paused("pending"):
             raise NotCapturable(order.id, Obstacle.PAUSED)
-        for holder in (order.payer, order.payee):
-            if token.blacklisted(holder, "pending"):
-                raise NotCapturable(order.id, Obstacle.FORBIDDEN, holder)
+        holder = forbidden(token, Parts(order.payer, [order.payee], order.checkout or order.payee), "pending")
+        if holder is not None:
+            raise NotCapturable(order.id, Obstacle.FORBIDDEN, holder)
         balance = token.balance(order.payer, "pending")
-        if balance < order.amount:
-            raise NotCapturable(order.id, Obstacle.BALANCE, f"{balance} of {order.amount} units")
+        if balance < amount:
+            raise NotCapturable(order.id, Obstacle.BALANCE, f"{balance} of {amount} units")
+
+
+def _taken(order: Row[Any], amount: int | None) -> int:
+    """What a capture takes. Raises ValueError and TypeError for what is no amount of this order."""
+    if order.checkout is None:
+        if amount not in (None, order.amount):
+            raise ValueError(f"amount: {amount} is not what the authorization is of, {order.amount}")
+        return int(order.amount)
+    if amount is None:
+        raise ValueError(f"amount: say how much of the {order.amount} units that the permit allows")
+    if not 0 < checked(amount) <= order.amount:
+        raise ValueError(f"amount: {amount} is not between 1 and {order.amount}, which the permit allows")
+    return amount
+
+
+def _call(order: Row[Any], amount: int) -> tuple[str, bytes]:
+    """Contract and call data of a capture."""
+    if order.checkout is None:
+        return order.token, receive_call(authorization(order), order.signature)
+    return order.checkout, capture_call(order.nonce, amount, permit(order), order.signature)

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from foreseal.payments.ledger.states import DisbursementState, OrderState
 from foreseal.payments.ledger.tables import orders, refunds, suspense, transfers
@@ -49,7 +50,7 @@ def balance(tx: Connection) -> Balance:
             order = taken.get(row.order_id)
             if order is None:
                 faults.append(f"transfer {row.transaction_hash} is of the order {row.order_id}, which is not captured")
-            elif (order.amount, order.token, order.payee) != (row.amount, row.token, row.recipient):
+            elif (asked(order), order.token, order.payee) != (row.amount, row.token, row.recipient):
                 faults.append(f"transfer {row.transaction_hash} is not what the order {row.order_id} asks for")
             elif order.step != row.step:
                 faults.append(f"order {row.order_id} is {order.step}, its transfer {row.step}")
@@ -60,9 +61,15 @@ def balance(tx: Connection) -> Balance:
     paid, promised = _refunds(tx)
     for id in {*paid, *promised}:
         if paid[id] + promised[id] > matched.get(id, 0):
-            asked = paid[id] + promised[id]
-            faults.append(f"refunds of the order {id} are {asked}, its capture {matched.get(id, 0)}")
+            refunded = paid[id] + promised[id]
+            faults.append(f"refunds of the order {id} are {refunded}, its capture {matched.get(id, 0)}")
     return Balance(received, captured, suspended, sum(paid.values()), sum(promised.values()), tuple(sorted(faults)))
+
+
+def asked(order: Row[Any]) -> int | None:
+    """What a capture of an order moves: its amount, or what was decided of a maximum; None before that."""
+    amount: int | None = order.amount if order.checkout is None else order.actual
+    return amount
 
 
 def _refunds(tx: Connection) -> tuple[dict[str, int], dict[str, int]]:

@@ -16,7 +16,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
-from foreseal.payments.chain import ChainError, Incomplete, Receipt, Reverted, Token, Transfer
+from foreseal.payments.chain import (
+    ChainError,
+    Incomplete,
+    Parts,
+    Receipt,
+    Reverted,
+    Token,
+    Transfer,
+    forbidden,
+)
 from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS, RECEIVER_POLICY
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST, Topics, newest_logs
@@ -93,21 +102,22 @@ class Disbursements(ABC):
     def submit(self, id: str) -> Row[Any]:
         """Sign, store and send what is reserved; as it is then.
 
-        It is Blocked where a recipient is forbidden. Raises `Forbidden` if the merchant is, `NotAllowed` if it is under
-        way or done, `Reverted` if it would revert for another reason, `FeeTooHigh`, `Overtaken`, and what the node
-        raises.
+        It is Blocked where a recipient is forbidden. Raises `Forbidden` if the merchant or the contract is,
+        `NotAllowed` if it is under way or done, `Reverted` if it would revert for another reason, `FeeTooHigh`,
+        `Overtaken`, and what the node raises.
         """
         with self.ledger.database.reading() as tx:
             row = read(tx, self.table, id)
             legs = self.recipients(tx, row)
         following(DISBURSEMENT, Place(row.state, row.step), Trigger.SUBMIT)
-        if self.forbidden(row.token, [self.merchant.payee]) is not None:
-            raise Forbidden(self.merchant.payee)
-        forbidden = self.forbidden(row.token, [recipient for recipient, _ in legs])
-        if forbidden is not None:
-            return self._block(id, forbidden)
+        contract, data = self.call(row, legs)
+        at_fault = self.forbidden(row.token, contract, legs)
+        if at_fault in (self.merchant.payee, contract):
+            raise Forbidden(at_fault)
+        if at_fault is not None:
+            return self._block(id, at_fault)
         try:
-            call = self.sender.call(*self.call(row, legs))
+            call = self.sender.call(contract, data)
         except Reverted as error:
             if forbids(error):
                 return self._block(id, error.reason)
@@ -158,10 +168,14 @@ class Disbursements(ABC):
                 errors[id] = error
         return errors
 
-    def forbidden(self, token: str, accounts: list[str]) -> str | None:
-        """The first account that the token's blacklist names, as of `pending`."""
-        asked = Token(self.sender.node, token)
-        return next((each for each in dict.fromkeys(accounts) if asked.blacklisted(each, "pending")), None)
+    def forbidden(self, token: str, contract: str, legs: list[tuple[str, int]]) -> str | None:
+        """The first account that the token lets not take part, by blacklist or holder policy, as of `pending`.
+
+        `contract` is who executes the transfers: the token itself where the merchant sends them.
+        """
+        asked, payee = Token(self.sender.node, token), self.merchant.payee
+        executor = None if contract == token else contract
+        return forbidden(asked, Parts(payee, [recipient for recipient, _ in legs], executor), "pending")
 
     def _look(self, row: Row[Any], intent: int) -> None:
         """Raise `Incomplete` if logs show a transaction of which the node withholds the receipt.

@@ -1,9 +1,12 @@
 """What became of an authorization, by its logs: authorizationState cannot tell captured from canceled."""
 
 from collections.abc import Iterator
+from typing import Any
 
-from foreseal.payments.chain import Incomplete, Log, LogFilter, Node, Receipt
-from foreseal.payments.chain.token import CANCELED, USED, address_topic
+from sqlalchemy import Row
+
+from foreseal.payments.chain import Block, Checkout, Incomplete, Log, LogFilter, Node, Receipt, Token
+from foreseal.payments.chain.token import CANCELED, PAYMENT_CAPTURED, USED, address_topic
 
 Topics = tuple[tuple[bytes, ...] | None, ...]
 
@@ -22,13 +25,31 @@ def consumption(node: Node, token: str, payer: str, nonce: bytes, since: int) ->
 
     None if there is none. Raises what the node raises, and `Incomplete` for a log whose transaction it does not have.
     """
-    topics: Topics = ((USED, CANCELED), (address_topic(payer),), (nonce,))
-    for log in newest_logs(node, token, topics, since):
+    return _receipt(node, token, ((USED, CANCELED), (address_topic(payer),), (nonce,)), since)
+
+
+def _receipt(node: Node, contract: str, topics: Topics, since: int) -> Receipt | None:
+    for log in newest_logs(node, contract, topics, since):
         receipt = node.receipt(log.transaction_hash)
         if receipt is None:
             raise Incomplete(f"the node has a log of {log.transaction_hash}, and not its receipt")
         return receipt
     return None
+
+
+def consumed(node: Node, order: Row[Any]) -> Receipt | None:
+    """Receipt of the transaction that captured an order, or canceled its authorization. Raises as `consumption`."""
+    if order.checkout is None:
+        return consumption(node, order.token, order.payer, order.nonce, order.since_block)
+    topics: Topics = ((PAYMENT_CAPTURED,), (order.nonce,), (address_topic(order.payer),))
+    return _receipt(node, order.checkout, topics, order.since_block)
+
+
+def is_used(node: Node, order: Row[Any], block: Block) -> bool:
+    """Whether an order can be captured no more, since it was, or was canceled. Raises what the node raises."""
+    if order.checkout is None:
+        return Token(node, order.token).authorization_used(order.payer, order.nonce, block)
+    return Checkout(node, order.checkout).captured(order.nonce, block)
 
 
 def newest_logs(node: Node, address: str, topics: Topics, since: int) -> Iterator[Log]:

@@ -19,9 +19,13 @@ class Merchant:
     refundable: Step = Step.FINAL
     """How safe a capture must be before it is refunded. With less than FINAL a reorganisation can take the capture
     back, and leave the refund."""
+    checkout: str | None = None
+    """The merchant's checkout contract, for orders whose amount is known only at the capture."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "payee", address(self.payee, "payee"))
+        if self.checkout is not None:
+            object.__setattr__(self, "checkout", address(self.checkout, "checkout"))
         if self.margin < 1:
             raise ValueError(f"margin: {self.margin} s is less than 1")
         if self.refundable not in (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL):

@@ -4,22 +4,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from eth_utils.crypto import keccak
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Connection, Row, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.amounts import checked
-from foreseal.payments.chain import Incomplete, Node
+from foreseal.payments.chain import Incomplete, Node, Token
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST
 from foreseal.payments.ledger import Duplicate, Entry, Ledger, OrderState, Trigger, entries, locked, read
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import authorizations, orders
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.signatures import check
-from foreseal.payments.typed_data import ReceiveAuthorization
+from foreseal.payments.signatures import WrongSignature, check
+from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address
 
 # Seconds since 1970 that a database column takes; a uint256 would be allowed.
 _LATEST = 2**63 - 1
+# r, s and v: its function takes them apart.
+_PERMIT_SIGNATURE = 65
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,17 @@ class Terms:
     """Seconds since 1970, exclusive."""
     nonce: bytes
     """32 random bytes (`typed_data.random_nonce`, `typed_data.nonce_of_terms`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermitTerms:
+    """What a buyer is asked to sign where the amount is known only at the capture."""
+
+    payer: str
+    maximum: int
+    """Smallest units."""
+    deadline: int
+    """Seconds since 1970, inclusive: of the permit, and of the capture."""
 
 
 class Orders:
@@ -55,29 +68,55 @@ class Orders:
             raise ValueError("amount: is 0")
         if not terms.valid_after < terms.valid_before <= _LATEST:
             raise ValueError(f"valid_before: {terms.valid_before} is not after valid_after, or beyond {_LATEST}")
-        identifier(id)
         message = ReceiveAuthorization(
             terms.payer, self._merchant.payee, terms.amount, terms.valid_after, terms.valid_before, terms.nonce
         )
-        since = self._since()
+        self._create(
+            identifier(id),
+            payer=message.payer,
+            amount=message.value,
+            valid_after=message.valid_after,
+            valid_before=message.valid_before,
+            nonce=message.nonce,
+        )
+        return message
+
+    def draft_permit(self, id: str, terms: PermitTerms) -> Permit:
+        """As `draft`, for an order that is captured for any amount up to a maximum: what the buyer is to sign.
+
+        The permit has the payer's next nonce (EIP-2612): until it is captured, revoked or past its deadline, let a
+        payer have one such order. Raises as `draft` does, ValueError where the merchant has no checkout, and `Reverted`
+        where the token has no permits.
+        """
+        if self._merchant.checkout is None:
+            raise ValueError("checkout: the merchant has none")
+        if checked(terms.maximum, "maximum") == 0:
+            raise ValueError("maximum: is 0")
+        if not 0 <= checked(terms.deadline, "deadline") < _LATEST:
+            raise ValueError(f"deadline: {terms.deadline} is beyond {_LATEST - 1}")
+        payer = address(terms.payer, "payer")
+        nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
+        message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
+        self._create(
+            identifier(id),
+            payer=payer,
+            amount=message.value,
+            valid_after=0,
+            valid_before=message.deadline + 1,
+            nonce=memo(id),
+            checkout=message.spender,
+            permit_nonce=message.nonce,
+        )
+        return message
+
+    def _create(self, id: str, **terms: Any) -> None:
+        """A new order."""
+        domain, since = self._merchant.domain, self._since()
+        pinned = {"chain_id": domain.chain_id, "token": domain.contract, "payee": self._merchant.payee}
         with self._ledger.database.transaction() as tx:
             self._ledger.create(
-                tx,
-                orders,
-                Trigger.SET_TERMS,
-                id=id,
-                chain_id=self._merchant.domain.chain_id,
-                token=self._merchant.domain.contract,
-                payer=message.payer,
-                payee=message.payee,
-                amount=message.value,
-                valid_after=message.valid_after,
-                valid_before=message.valid_before,
-                nonce=message.nonce,
-                memo=memo(id),
-                since_block=since,
+                tx, orders, Trigger.SET_TERMS, id=id, **pinned, **terms, memo=memo(id), since_block=since
             )
-        return message
 
     def _since(self) -> int:
         """A block below which no authorization that is drafted now can ever be.
@@ -93,7 +132,9 @@ class Orders:
     def sign(self, id: str, signature: bytes) -> None:
         """Take the buyer's signature, known to be theirs. Raises `WrongSignature`, and what the node raises."""
         order = self.get(id)
-        check(self._node, authorization(order), self._merchant.domain, order.payer, signature)
+        if order.checkout is not None and len(signature) != _PERMIT_SIGNATURE:
+            raise WrongSignature(f"signature: has {len(signature)} bytes; a checkout takes {_PERMIT_SIGNATURE}")
+        check(self._node, message(order), self._merchant.domain, order.payer, signature)
         with self._ledger.database.transaction() as tx:
             self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.SIGN)
             tx.execute(update(orders).where(orders.c.id == id).values(signature=signature))
@@ -102,12 +143,26 @@ class Orders:
         """Tie the signed authorization to its order. Raises `Duplicate` if its nonce is another order's."""
         with self._ledger.database.transaction() as tx:
             order = self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.STORE)
-            key = {name: getattr(order, name) for name in ("chain_id", "token", "payer", "nonce")}
+            if order.checkout is not None:
+                self._require_free(tx, order)
+            key = {name: getattr(order, name) for name in ("chain_id", "payer", "nonce")}
+            key["contract"] = order.checkout or order.token
             try:
                 with tx.begin_nested():
                     tx.execute(insert(authorizations).values(**key, order_id=id))
             except IntegrityError as error:
                 raise Duplicate(f"orders: the authorization of {id} belongs to another order") from error
+
+    @staticmethod
+    def _require_free(tx: Connection, order: Row[Any]) -> None:
+        """Raise `Duplicate` if another open order has the permit's nonce: the token takes one of the two."""
+        same = and_(
+            *(orders.c[name] == getattr(order, name) for name in ("chain_id", "token", "payer", "permit_nonce"))
+        )
+        open_ = (orders.c.state == OrderState.STORED) & (orders.c.id != order.id)
+        other = tx.execute(select(orders.c.id).where(same, open_).limit(1)).scalar_one_or_none()
+        if other is not None:
+            raise Duplicate(f"orders: the permit of {order.id} has the nonce of that of {other}, which is open")
 
     def void(self, id: str, reason: str = "") -> None:
         """Never capture this order. Refused once a capture is decided, until it is final that it failed."""
@@ -132,8 +187,18 @@ class Orders:
             return list(tx.execute(wanted).scalars())
 
 
-def authorization(order: Row[Any]) -> ReceiveAuthorization:
+def message(order: Row[Any]) -> ReceiveAuthorization | Permit:
     """What the buyer of an order signs."""
+    return authorization(order) if order.checkout is None else permit(order)
+
+
+def permit(order: Row[Any]) -> Permit:
+    """What the buyer of an order signs that is captured by a permit."""
+    return Permit(order.payer, order.checkout, order.amount, order.permit_nonce, order.valid_before - 1)
+
+
+def authorization(order: Row[Any]) -> ReceiveAuthorization:
+    """What the buyer of an order of a fixed amount signs."""
     return ReceiveAuthorization(
         order.payer, order.payee, order.amount, order.valid_after, order.valid_before, order.nonce
     )

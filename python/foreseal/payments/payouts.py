@@ -89,7 +89,7 @@ class Payouts(Disbursements):
 
     def _check(self, contract: str, legs: list[tuple[str, int]]) -> None:
         token = Token(self.sender.node, self.merchant.domain.contract)
-        forbidden = self.forbidden(token.address, [self.merchant.payee, *(recipient for recipient, _ in legs)])
+        forbidden = self.forbidden(token.address, contract, legs)
         if forbidden is not None:
             raise Forbidden(forbidden)
         needed, payee = sum(amount for _, amount in legs), self.merchant.payee

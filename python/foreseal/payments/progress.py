@@ -15,10 +15,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from foreseal.payments.chain import ChainError, Incomplete, Moving, Receipt, Token
+from foreseal.payments.chain import ChainError, Incomplete, Moving, Receipt
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.evidence import consumption
+from foreseal.payments.evidence import consumed, is_used
 from foreseal.payments.ledger import Ledger, LedgerError, OrderState, Step, Trigger, locked, read
 from foreseal.payments.ledger.tables import Ending, Purpose, orders
 from foreseal.payments.ledger.tables import transfers as rows
@@ -110,7 +110,7 @@ class Progress:
         """Find out by logs what became of an order's authorization, whoever sent it. Raises what the node raises."""
         with self._ledger.database.reading() as tx:
             order = read(tx, orders, id)
-        found = consumption(self._sender.node, order.token, order.payer, order.nonce, order.since_block)
+        found = consumed(self._sender.node, order)
         step = (
             None
             if found is None
@@ -138,7 +138,7 @@ class Progress:
         final = self._sender.node.head("finalized")
         if final is None or final.timestamp < order.valid_before:
             raise NotExpired(f"orders: {id} is valid until {order.valid_before}, which no final block has reached")
-        if Token(self._sender.node, order.token).authorization_used(order.payer, order.nonce, final.number):
+        if is_used(self._sender.node, order, final.number):
             self.look(id)
             raise NotExpired(f"orders: the authorization of {id} was used or canceled")
         with self._ledger.database.transaction() as tx:
@@ -189,7 +189,8 @@ class Progress:
         found = [
             each
             for each in transfers(receipt, order.token)
-            if (each.sender, each.recipient, each.nonce) == (order.payer, order.payee, order.nonce)
+            if (each.sender, each.recipient, each.nonce, each.checkout)
+            == (order.payer, order.payee, order.nonce, order.checkout)
         ]
         for each in found:
             record(self._ledger, tx, Seen(order.chain_id, each, step))

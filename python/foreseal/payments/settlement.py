@@ -43,12 +43,13 @@ class Seen:
             "amount": self.transfer.amount,
             "nonce": self.transfer.nonce,
             "memo": self.transfer.memo,
+            "checkout": self.transfer.checkout,
             "step": self.step,
         }
 
 
 # What makes it another transfer under the same key: a reorganisation may let a transaction do something else.
-_CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo")
+_CONTENT = ("token", "sender", "recipient", "amount", "nonce", "memo", "checkout")
 
 
 def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
@@ -111,7 +112,11 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         _suspend(tx, seen, Reason.UNMATCHED, None)
         return
     before = tx.execute(select(transfers).where(transfers.c.order_id == order.id)).one_or_none()
-    if by_authorization and before is not None and before.nonce == transfer.nonce:
+    if (
+        by_authorization
+        and before is not None
+        and (before.nonce, before.checkout) == (transfer.nonce, transfer.checkout)
+    ):
         # The token lets one transfer use a nonce: the other one was on a chain that is gone.
         forget(ledger, tx, before)
         order, before = locked(tx, orders, order.id), None
@@ -124,6 +129,9 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         return
     tx.execute(update(transfers).where(_key(transfers, seen.values())).values(order_id=order.id))
     told = {"transaction": transfer.log.transaction_hash, "block": transfer.log.block_hash}
+    if order.checkout is not None:
+        # Of a former life of the database it may be another amount than this one decided.
+        tx.execute(update(orders).where(orders.c.id == order.id).values(actual=transfer.amount))
     order = ledger.move(tx, orders, order, Trigger.LANDED, **told)
     follow(ledger, tx, orders, order, seen.step)
 
@@ -131,7 +139,7 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
 def _of_authorization(tx: Connection, seen: Seen) -> Row[Any] | None:
     same = and_(
         authorizations.c.chain_id == seen.chain_id,
-        authorizations.c.token == seen.transfer.log.address,
+        authorizations.c.contract == (seen.transfer.checkout or seen.transfer.log.address),
         authorizations.c.payer == seen.transfer.sender,
         authorizations.c.nonce == seen.transfer.nonce,
     )
@@ -154,7 +162,8 @@ def _reason(order: Row[Any], before: Row[Any] | None, transfer: Transfer, *, by_
         return Reason.DOUBLE
     if order.state in _LATE:
         return Reason.LATE
-    if transfer.amount != order.amount:
+    captured = by_authorization and order.checkout is not None
+    if transfer.amount != order.amount and not (captured and transfer.amount < order.amount):
         return Reason.UNDER if transfer.amount < order.amount else Reason.OVER
     if not by_authorization or order.state is not OrderState.STORED or transfer.recipient != order.payee:
         return Reason.DIRECT

@@ -206,7 +206,7 @@ class Watcher:
                 asked[log.transaction_hash] = None
             else:
                 found[log.transaction_hash, row.position] = Transfer(
-                    log, row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo
+                    log, row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout
                 )
         present = {*asked, *(hash for hash, _ in found)}
         # What was pre-confirmed after `pending` was read, and noted by its receipt, has not vanished.

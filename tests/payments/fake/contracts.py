@@ -229,5 +229,9 @@ FUNCTIONS: dict[tuple[str, bytes], tuple[list[str], Callable[..., bytes]]] = {
     (TOKEN, selector("isBlacklisted(address)")): _view(
         ["address"], lambda call, holder: holder in call.state.blacklisted
     ),
+    (TOKEN, selector("policyId(bytes32)")): _view(["bytes32"], lambda call, scope: bool(call.state.policy_forbids)),
+    (TOKEN, selector("isAuthorized(uint64,address)")): _view(
+        ["uint64", "address"], lambda call, policy, holder: holder not in call.state.policy_forbids
+    ),
     (TOKEN, selector("DOMAIN_SEPARATOR()")): ([], Call.separator),
 }

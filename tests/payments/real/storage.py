@@ -99,12 +99,12 @@ class Listed:
 
 
 class Forbidden(Listed):
-    """Accounts that the policy in force for senders and receivers names."""
+    """Accounts that the policy in force for everybody names."""
 
     def put(self, holder: str, *, listed: bool) -> None:
         self.storage.write(_slot("_policyMembers", _POLICY.to_bytes(32), _word(holder)), int(listed))
         ids = artifact().variable("_policyIds").slot
-        self.storage.write(ids, _POLICY | _POLICY << 64)
+        self.storage.write(ids, _POLICY | _POLICY << 64 | _POLICY << 128)
 
 
 class Nonces:

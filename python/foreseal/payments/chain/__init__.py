@@ -1,5 +1,6 @@
 """What is asked of a node, and of the token on it."""
 
+from foreseal.payments.chain.checkout import Checkout
 from foreseal.payments.chain.errors import (
     ChainError,
     FinalityBroken,
@@ -11,6 +12,7 @@ from foreseal.payments.chain.errors import (
     Unanswered,
     Underpriced,
 )
+from foreseal.payments.chain.holders import Parts, forbidden
 from foreseal.payments.chain.moment import Moment
 from foreseal.payments.chain.node import Block, Head, Log, LogFilter, Node, Receipt
 from foreseal.payments.chain.policy import Heads, Policy, Tier, heads
@@ -20,6 +22,7 @@ from foreseal.payments.chain.token import Token, Transfer
 __all__ = [
     "Block",
     "ChainError",
+    "Checkout",
     "FinalityBroken",
     "Head",
     "Heads",
@@ -30,6 +33,7 @@ __all__ = [
     "Moving",
     "Node",
     "NonceTooLow",
+    "Parts",
     "Policy",
     "Receipt",
     "Refused",
@@ -40,5 +44,6 @@ __all__ = [
     "Transfer",
     "Unanswered",
     "Underpriced",
+    "forbidden",
     "heads",
 ]

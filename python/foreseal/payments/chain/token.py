@@ -7,7 +7,7 @@ from eth_abi.abi import encode
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from foreseal.payments.chain.errors import Incomplete
+from foreseal.payments.chain.errors import Incomplete, Reverted
 from foreseal.payments.chain.node import Block, Log, Node, Receipt
 from foreseal.payments.typed_data import Authorization, Cancellation, Domain
 
@@ -22,9 +22,14 @@ IS_BLACKLISTED = bytes.fromhex("fe575a87")
 DOMAIN_SEPARATOR = bytes.fromhex("3644e515")
 IS_VALID_SIGNATURE = bytes.fromhex("1626ba7e")
 SEND_PAYOUTS = bytes.fromhex("f318af5f")
+PERMIT_NONCES = bytes.fromhex("7ecebe00")
+POLICY_ID = bytes.fromhex("db3de624")
+IS_AUTHORIZED = bytes.fromhex("55a1179e")
 
 POLICY_FORBIDS = bytes.fromhex("a43fec12")
 """Selector of the error PolicyForbids(bytes32,uint64): the holder policy."""
+SENDER_POLICY = keccak(text="TRANSFER_SENDER_POLICY")
+EXECUTOR_POLICY = keccak(text="TRANSFER_EXECUTOR_POLICY")
 RECEIVER_POLICY = keccak(text="TRANSFER_RECEIVER_POLICY")
 """The scope, the error's first word, where it is the recipient whom a policy forbids."""
 BLACKLISTED = "Blacklistable: account is blacklisted"
@@ -42,6 +47,9 @@ SIGNATURES = {
     DOMAIN_SEPARATOR: "DOMAIN_SEPARATOR()",
     IS_VALID_SIGNATURE: "isValidSignature(bytes32,bytes)",
     SEND_PAYOUTS: "sendPayouts(bytes32,address[],uint256[])",
+    PERMIT_NONCES: "nonces(address)",
+    POLICY_ID: "policyId(bytes32)",
+    IS_AUTHORIZED: "isAuthorized(uint64,address)",
     POLICY_FORBIDS: "PolicyForbids(bytes32,uint64)",
 }
 """What each selector is the hash of."""
@@ -50,6 +58,7 @@ TRANSFERRED = keccak(text="Transfer(address,address,uint256)")
 USED = keccak(text="AuthorizationUsed(address,bytes32)")
 CANCELED = keccak(text="AuthorizationCanceled(address,bytes32)")
 MEMO = bytes.fromhex("6989f5818dcfd11f8cd53b27c94cec33dae1589735f03e639cba54553a1825e8")
+PAYMENT_CAPTURED = bytes.fromhex("099bbc1f94190f78ec3955750f0e155226c32f3b3db90885d51f8737c7c0ec76")
 PAYOUT_SENT = bytes.fromhex("e50d87119ceb02f3aa30a83e96b007c343e37d38e4f720be35f408d0477995fb")
 
 _WORD = 32
@@ -67,8 +76,10 @@ class Transfer:
     recipient: str
     amount: int
     nonce: bytes | None
-    """Of the authorization of `sender` that it used."""
+    """Of the authorization of `sender` that it used; of a capture by a checkout, the order as it is named there."""
     memo: bytes | None
+    checkout: str | None = None
+    """The contract that captured it (PaymentCaptured): `nonce` means something there, and not to the token."""
 
 
 def transfers(receipt: Receipt, token: str) -> list[Transfer]:
@@ -86,13 +97,22 @@ def _transfer(logs: Sequence[Log], position: int) -> Transfer:
     log = logs[position]
     before = logs[position - 1] if position else None
     after = logs[position + 1] if position + 1 < len(logs) else None
-    nonce = memo = None
+    nonce = memo = checkout = None
     if before is not None and before.address == log.address and _is(before, USED) and before.topics[1] == log.topics[1]:
         nonce = before.topics[2]
     if after is not None and after.address == log.address and _is(after, MEMO):
         memo = after.topics[2]
-    amount = int.from_bytes(log.data[:32], "big")
-    return Transfer(log, position, topic_address(log.topics[1]), topic_address(log.topics[2]), amount, nonce, memo)
+    elif after is not None and nonce is None and _captures(after, log):
+        nonce, checkout = after.topics[1], after.address
+    sender, recipient = topic_address(log.topics[1]), topic_address(log.topics[2])
+    return Transfer(log, position, sender, recipient, int.from_bytes(log.data[:32], "big"), nonce, memo, checkout)
+
+
+def _captures(after: Log, transfer: Log) -> bool:
+    """Whether a log is the PaymentCaptured of the transfer before it: of the same payer and amount."""
+    return (
+        _is(after, PAYMENT_CAPTURED) and after.topics[2] == transfer.topics[1] and after.data[:32] == transfer.data[:32]
+    )
 
 
 def _is(log: Log, topic: bytes) -> bool:
@@ -180,15 +200,35 @@ class Token:
         """Whether this account neither sends nor receives."""
         return bool(self._number(IS_BLACKLISTED + encode(["address"], [holder]), block))
 
+    def permit_nonce(self, owner: str, block: Block) -> int:
+        """What an owner's next permit must have (EIP-2612)."""
+        return self._number(PERMIT_NONCES + encode(["address"], [owner]), block)
+
+    def policy(self, scope: bytes, block: Block) -> int | None:
+        """The holder policy in force for a scope; None if everybody may, also where the token has no policies."""
+        try:
+            return self._number(POLICY_ID + encode(["bytes32"], [scope]), block) or None
+        except (Reverted, Incomplete):  # it has no such function
+            return None
+
+    def authorized(self, policy: int, holder: str, block: Block) -> bool:
+        """Whether a holder policy lets an account take part."""
+        return bool(self._number(IS_AUTHORIZED + encode(["uint64", "address"], [policy, holder]), block))
+
     def domain_separator(self, block: Block) -> bytes:
         """Of its signatures (EIP-712)."""
         return self.node.call(self.address, DOMAIN_SEPARATOR, block)
 
     def _number(self, data: bytes, block: Block) -> int:
-        answer = self.node.call(self.address, data, block)
-        if len(answer) < _WORD:
-            raise Incomplete(f"{self.address} answers {len(answer)} bytes: there is no token as of {block}")
-        return int.from_bytes(answer[:_WORD], "big")
+        return answered(self.node, self.address, data, block)
+
+
+def answered(node: Node, contract: str, data: bytes, block: Block) -> int:
+    """The number that a contract answers. Raises `Incomplete` where there is none, `Reverted`, what the node raises."""
+    answer = node.call(contract, data, block)
+    if len(answer) < _WORD:
+        raise Incomplete(f"{contract} answers {len(answer)} bytes: there is no such contract as of {block}")
+    return int.from_bytes(answer[:_WORD], "big")
 
 
 def wallet_accepts(node: Node, wallet: str, digest: bytes, signature: bytes, block: Block) -> bool:

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from foreseal.payments.ledger.columns import Units, Word
 from foreseal.payments.ledger.states import DisbursementState, OrderState, Step
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of these tables."""
 
 
@@ -80,6 +80,10 @@ orders = Table(
     Column("valid_before", BigInteger, nullable=False),
     Column("nonce", LargeBinary(32), nullable=False),
     Column("memo", LargeBinary(32), nullable=False, unique=True),
+    # Of an order that is captured by a permit: `amount` is then the most that it may be, and `nonce` its name there.
+    Column("checkout", String(42)),
+    Column("permit_nonce", Units),
+    Column("actual", Units),
     Column("signature", LargeBinary),
     Column("since_block", BigInteger, nullable=False),
     Column("state", Word(OrderState), nullable=False),
@@ -92,7 +96,8 @@ authorizations = Table(
     "authorizations",
     metadata,
     Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("token", String(42), primary_key=True),
+    # Where the nonce is used up: the token (EIP-3009), or a checkout.
+    Column("contract", String(42), primary_key=True),
     Column("payer", String(42), primary_key=True),
     Column("nonce", LargeBinary(32), primary_key=True),
     Column("order_id", ForeignKey("orders.id"), nullable=False, unique=True),
@@ -152,6 +157,7 @@ transfers = Table(
     Column("amount", Units, nullable=False),
     Column("nonce", LargeBinary(32)),
     Column("memo", LargeBinary(32)),
+    Column("checkout", String(42)),
     Column("step", Word(Step), nullable=False),
     Column("order_id", ForeignKey("orders.id"), unique=True),
     UniqueConstraint("chain_id", "block_hash", "transaction_hash", "log_index"),

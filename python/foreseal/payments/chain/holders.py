@@ -1,0 +1,34 @@
+"""Who may take part in a transfer: the token's blacklist, and its holder policies where it has them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foreseal.payments.chain.node import Block
+from foreseal.payments.chain.token import EXECUTOR_POLICY, RECEIVER_POLICY, SENDER_POLICY, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Who has which part in transfers."""
+
+    sender: str
+    receivers: Sequence[str]
+    executor: str | None = None
+    """Who submits transfers of somebody else's tokens: a contract, or the payee of an authorization."""
+
+
+def forbidden(token: Token, parts: Parts, block: Block) -> str | None:
+    """The first account that the token lets not take part; None if all may. Raises what the node raises."""
+    executors = [] if parts.executor is None else [parts.executor]
+    for account in dict.fromkeys([*executors, parts.sender, *parts.receivers]):
+        if token.blacklisted(account, block):
+            return account
+    scopes = {EXECUTOR_POLICY: executors, SENDER_POLICY: [parts.sender], RECEIVER_POLICY: parts.receivers}
+    for scope, accounts in scopes.items():
+        policy = token.policy(scope, block) if accounts else None
+        if policy is None:
+            continue
+        for account in dict.fromkeys(accounts):
+            if not token.authorized(policy, account, block):
+                return account
+    return None

@@ -1,0 +1,268 @@
+"""Orders of a variable amount: a permit over a maximum, captured once by the real checkout for what it came to."""
+
+from typing import Any
+
+import pytest
+from eth_account.signers.local import LocalAccount
+
+from foreseal.payments.cancellations import NotCancelable
+from foreseal.payments.captures import Captures, NotCapturable, Obstacle
+from foreseal.payments.chain import Log, Policy, Receipt, Tier
+from foreseal.payments.chain.checkout import capture_call
+from foreseal.payments.chain.token import PAYMENT_CAPTURED, TRANSFERRED, USED, address_topic, transfers
+from foreseal.payments.ledger import Duplicate, NotAllowed, NotCovered
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders import Orders, PermitTerms, memo, permit
+from foreseal.payments.progress import NotExpired
+from foreseal.payments.signatures import WrongSignature
+from foreseal.payments.typed_data import Permit
+from payments.fake.contracts import TOKEN
+from payments.people import BUYER, BUYERS, CHECKOUT, SHOP
+from payments.real.storage import call_data
+from payments.scan import received
+from payments.shop import ADDRESS, Make, Shop
+
+pytestmark = pytest.mark.on_a_node
+LOW = BUYER.address.lower()
+
+
+def drafted(shop: Shop, id: str, maximum: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> Permit:
+    return shop.orders.draft_permit(id, PermitTerms(buyer.address, maximum, shop.chain.time + seconds))
+
+
+def stored(shop: Shop, id: str, maximum: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> str:
+    message = drafted(shop, id, maximum, buyer=buyer, seconds=seconds)
+    shop.orders.sign(id, shop.signed(message, buyer))
+    shop.orders.store(id)
+    return id
+
+
+def submit(shop: Shop, message: Permit, signature: bytes, sender: str) -> None:
+    """Anybody's transaction that submits a permit."""
+    kinds = ["address", "address", "uint256", "uint256", "bytes"]
+    values = (message.owner, message.spender, message.value, message.deadline, signature)
+    data = call_data("permit(address,address,uint256,uint256,bytes)", kinds, *values)
+    shop.chain.inject(sender.lower(), TOKEN, data)
+    shop.chain.mine()
+
+
+def test_an_order_goes_from_its_maximum_to_a_final_capture_of_less(shop: Shop) -> None:
+    message = drafted(shop, "a", 500)
+    assert (message.owner, message.spender, message.value, message.nonce) == (BUYER.address, CHECKOUT, 500, 0)
+    assert shop.place("a") == "Drafted / idle"
+    shop.orders.sign("a", shop.signed(message))
+    shop.orders.store("a")
+    shop.captures.capture("a", 300)
+    assert shop.place("a") == "Stored, unused / broadcast"
+    shop.chain.step()
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / provisional"
+    shop.chain.mine(12)
+    shop.progress.advance("a")
+    assert shop.place("a") == "Used, captured / confirmed"
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+    order, (moved,) = shop.orders.get("a"), received(shop.chain)
+    assert (order.amount, order.actual, moved.amount, moved.nonce) == (500, 300, 300, memo("a"))
+    assert (shop.balance().captured, shop.balance().faults) == (300, ())
+    decided = next(entry for entry in shop.orders.timeline("a") if entry.trigger.startswith("merchant submits"))
+    assert decided.details == {"amount": "300", "checkout": CHECKOUT}
+
+
+def test_refunds_are_of_what_was_captured_and_not_of_the_maximum(shop: Shop) -> None:
+    shop.captures.capture(stored(shop, "a", 500), 300)
+    shop.settle()
+    shop.refunds.refund("r1", "a", 100)
+    with pytest.raises(NotCovered, match="201 units: 200 are left"):
+        shop.refunds.refund("r2", "a", 201)
+    shop.refunds.refund("r2", "a", 200)
+    shop.settle()
+    assert (shop.balance().refunded, shop.refunds.refundable("a")) == (300, 0)
+
+
+@pytest.mark.parametrize(
+    ("amount", "error"), [(None, ValueError), (0, ValueError), (501, ValueError), (-1, ValueError), (1.5, TypeError)]
+)
+def test_what_is_no_part_of_the_maximum_is_refused(shop: Shop, amount: Any, error: type[Exception]) -> None:
+    stored(shop, "a", 500)
+    with pytest.raises(error, match="amount: "):
+        shop.captures.capture("a", amount)
+    assert shop.place("a") == "Stored, unused / idle"
+
+
+def test_an_order_of_one_amount_has_no_other(shop: Shop) -> None:
+    shop.stored("a", 500)
+    with pytest.raises(ValueError, match="amount: 499 is not what the authorization is of, 500"):
+        shop.captures.capture("a", 499)
+    shop.captures.capture("a", 500)
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+
+
+def test_it_is_captured_once(shop: Shop) -> None:
+    shop.captures.capture(stored(shop, "a"), 200)
+    with pytest.raises(NotAllowed):
+        shop.captures.capture("a", 200)
+    with pytest.raises(NotAllowed):
+        shop.orders.void("a")
+    shop.settle()
+    with pytest.raises(NotAllowed):
+        shop.captures.capture("a", 1)
+    assert [each.amount for each in received(shop.chain)] == [200]
+
+
+def test_a_permit_that_a_stranger_submitted_first_changes_nothing(shop: Shop) -> None:
+    stored(shop, "a", 500)
+    order = shop.orders.get("a")
+    submit(shop, permit(order), order.signature, BUYERS[1].address)
+    shop.captures.capture("a", 300)
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+    assert [each.amount for each in received(shop.chain)] == [300]
+
+
+def test_a_permit_that_its_payer_revoked_captures_nothing_and_expires(shop: Shop) -> None:
+    stored(shop, "a", 500, seconds=600)
+    other = Permit(BUYER.address, BUYERS[1].address, 1, 0, shop.chain.time + 3600)
+    submit(shop, other, shop.signed(other), BUYER.address)
+    with pytest.raises(NotCapturable, match="EIP2612: invalid signature") as error:
+        shop.captures.capture("a", 300)
+    assert error.value.obstacle is Obstacle.REVERTS
+    shop.chain.advance(600)
+    shop.chain.mine(shop.chain.finality - 1)
+    with pytest.raises(NotExpired, match="no final block"):
+        shop.progress.expire("a")
+    shop.chain.mine(2)
+    shop.progress.expire("a")
+    assert shop.place("a") == "Expired / idle"
+
+
+def test_a_void_is_never_captured_and_cannot_be_canceled(shop: Shop) -> None:
+    shop.orders.void(stored(shop, "a"))
+    with pytest.raises(NotAllowed, match="Voided offchain"):
+        shop.captures.capture("a", 1)
+    for cancel in (lambda: shop.cancellations.message("a"), lambda: shop.cancellations.cancel("a", bytes(65))):
+        with pytest.raises(NotCancelable, match="has a permit, which nobody can cancel"):
+            cancel()
+    assert shop.place("a") == "Voided offchain / idle"
+
+
+def test_two_open_orders_have_no_permit_of_one_nonce(shop: Shop) -> None:
+    stored(shop, "a", 500)
+    with pytest.raises(Duplicate, match="the permit of b has the nonce of that of a"):
+        stored(shop, "b", 400)
+    shop.orders.void("a")
+    shop.orders.store("b")
+    shop.captures.capture("b", 400)
+    shop.chain.mine()
+    stored(shop, "c", 100)
+    assert shop.orders.get("c").permit_nonce == 1
+
+
+def test_a_capture_after_the_deadline_reverts_and_expires(shop: Shop) -> None:
+    with pytest.raises(NotCapturable) as error:
+        shop.captures.capture(stored(shop, "late", seconds=50), 1)
+    assert error.value.obstacle is Obstacle.LATE
+    shop.captures.capture(stored(shop, "a", buyer=BUYERS[1], seconds=100), 300)
+    shop.chain.advance(200)
+    shop.chain.mine(shop.chain.finality + 1)
+    shop.go_on()
+    assert shop.place("a") == "Stored, unused / failed"
+    shop.progress.expire("a")
+    assert shop.place("a") == "Expired / idle"
+    assert received(shop.chain) == []
+
+
+def test_a_capture_that_failed_for_good_may_take_another_amount(shop: Shop) -> None:
+    shop.captures.capture(stored(shop, "a", 500), 500)
+    shop.chain.change(lambda state: state.balances.update({LOW: 400}))
+    shop.chain.mine(shop.chain.finality + 1)
+    shop.go_on()
+    assert shop.place("a") == "Stored, unused / failed"
+    with pytest.raises(NotCapturable, match="400 of 401 units"):
+        shop.captures.capture("a", 401)
+    shop.captures.capture("a", 400)
+    shop.settle()
+    assert (shop.place("a"), shop.orders.get("a").actual) == ("Used, captured / final", 400)
+    assert shop.balance().faults == ()
+
+
+def test_a_capture_that_a_reorganisation_takes_back_lands_again(shop: Shop) -> None:
+    shop.captures.capture(stored(shop, "a"), 300)
+    shop.chain.mine(3)
+    shop.watcher.poll()
+    assert shop.place("a") == "Used, captured / provisional"
+    shop.chain.reorganise(3, dropped=True)
+    shop.watcher.poll()
+    assert (shop.place("a"), shop.rows()) == ("Stored, unused / unknown", set())
+    shop.settle()
+    assert shop.place("a") == "Used, captured / final"
+    assert shop.rows() == {each.row() for each in received(shop.chain)}
+    assert len(shop.rows()) == 1
+
+
+def test_what_a_former_life_of_the_database_captured_is_found_with_its_amount(make: Make) -> None:
+    shop = make(Policy(Tier.SEALED))
+    stored(shop, "a", 500)
+    order = shop.orders.get("a")
+    shop.chain.inject(SHOP.address.lower(), CHECKOUT, capture_call(order.nonce, 123, permit(order), order.signature))
+    shop.chain.mine()
+    with pytest.raises(NotCapturable) as error:
+        shop.captures.capture("a", 300)
+    assert error.value.obstacle is Obstacle.USED
+    assert (shop.place("a"), shop.orders.get("a").actual) == ("Used, captured / confirmed", 123)
+    shop.watcher.poll()
+    assert shop.balance().captured == 123
+    assert shop.balance().faults == ()
+
+
+@pytest.mark.parametrize("forbidden", [BUYER.address, CHECKOUT, SHOP.address])
+@pytest.mark.parametrize("rule", ["blacklisted", "policy_forbids"])
+def test_nobody_forbidden_takes_part(shop: Shop, forbidden: str, rule: str) -> None:
+    stored(shop, "a")
+    shop.chain.change(lambda state: getattr(state, rule).add(forbidden.lower()))
+    with pytest.raises(NotCapturable, match=forbidden) as error:
+        shop.captures.capture("a", 1)
+    assert error.value.obstacle is Obstacle.FORBIDDEN
+
+
+def test_what_cannot_be_is_refused(shop: Shop) -> None:
+    plain = Orders(shop.ledger, shop.rpc, Merchant(shop.merchant.domain, SHOP.address))
+    terms = PermitTerms(BUYER.address, 5, shop.chain.time + 600)
+    with pytest.raises(ValueError, match="checkout: the merchant has none"):
+        plain.draft_permit("a", terms)
+    for wrong, name in [
+        (PermitTerms(BUYER.address, 0, terms.deadline), "maximum"),
+        (PermitTerms(BUYER.address, 5, 2**63 - 1), "deadline"),
+        (PermitTerms("0x12", 5, terms.deadline), "payer"),
+    ]:
+        with pytest.raises(ValueError, match=name):
+            shop.orders.draft_permit("a", wrong)
+    message = shop.orders.draft_permit("a", terms)
+    for signature in (b"", shop.signed(message) + b"\0", shop.signed(message, BUYERS[1])):
+        with pytest.raises(WrongSignature):
+            shop.orders.sign("a", signature)
+    other = Merchant(shop.merchant.domain, SHOP.address, checkout=BUYERS[1].address)
+    with pytest.raises(NotCapturable) as error:
+        Captures(shop.ledger, shop.sender, other).capture(stored(shop, "b", buyer=BUYERS[2]), 1)
+    assert error.value.obstacle is Obstacle.DOMAIN
+
+
+def test_only_the_orders_own_checkout_says_what_it_captured(shop: Shop) -> None:
+    """Logs of another contract's making name an order, and pay none."""
+    stored(shop, "a", 500)
+    payer, payee = address_topic(BUYER.address), address_topic(SHOP.address)
+    used = Log(ADDRESS, (USED, payer, bytes(32)), b"", 1, "0x1", "0x2", 0)
+    transfer = Log(ADDRESS, (TRANSFERRED, payer, payee), (300).to_bytes(32), 1, "0x1", "0x2", 1)
+
+    def found(
+        *, amount: int = 300, who: bytes = payer, before: tuple[Log, ...] = ()
+    ) -> tuple[bytes | None, str | None]:
+        data = amount.to_bytes(32) + (500).to_bytes(32)
+        said = Log(CHECKOUT, (PAYMENT_CAPTURED, memo("a"), who), data, 1, "0x1", "0x2", 2)
+        (each,) = transfers(Receipt("0x2", 1, "0x1", True, (*before, transfer, said)), ADDRESS)
+        return each.nonce, each.checkout
+
+    assert found() == (memo("a"), CHECKOUT)
+    assert found(amount=299) == found(who=payee) == (None, None)
+    assert found(before=(used,)) == (bytes(32), None)
