@@ -39,7 +39,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +120,9 @@ fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Give EXECUTIONS generated inputs to ea
 payments: build $(VENV)/.dev ## Play RUNS random lives of a merchant, with deaths, lost answers and reorganisations, on each database
 	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/payments/test_random_runs.py -n 0 -s
 
+pairings: build $(VENV)/.dev ## Pay with every x402 client at every x402 server through every facilitator, stock and ours
+	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/payments/x402/pairings -n 0 -v
+
 properties: build $(VENV)/.dev ## Run the property tests with CASES cases each, drawn anew
 	PROPTEST_CASES=$(CASES) cargo test --release --workspace --no-fail-fast
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --hypothesis-profile=properties $(ARGS)
@@ -178,6 +181,7 @@ clients: ## Install the JavaScript clients, the anvil and the schemas that the t
 	npm ci --prefix tests/clients
 	npm ci --prefix tests/differential
 	npm ci --prefix tests/openrpc
+	npm ci --prefix tests/payments/x402/pairings
 
 contracts: ## Compile the payment contracts and those of their tests (npm ci, needs Node)
 	npm ci --prefix $(COMPILER)
@@ -205,5 +209,5 @@ lock: $(VENV)/.dev ## Renew the pinned Python versions in requirements/*.lock
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) target dist $(CORE) tests/clients/node_modules tests/differential/node_modules tests/openrpc/node_modules \
-		$(COMPILER)/node_modules
+		tests/payments/x402/pairings/node_modules $(COMPILER)/node_modules
 	find . -name __pycache__ -prune -exec rm -rf {} +

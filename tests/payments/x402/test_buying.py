@@ -19,6 +19,7 @@ from foreseal.payments.x402.buying import (
     Wanted,
     Word,
 )
+from foreseal.payments.x402.buying.reconciliation import Reconciliation
 from foreseal.payments.x402.buying.tables import Proof, Stage
 from payments.shop import BUYERS
 from payments.x402.buyers import NOON, Buyers, policy
@@ -224,3 +225,71 @@ def test_terms_that_cannot_be_signed_leave_nothing_reserved(buyers: Buyers) -> N
     with pytest.raises(Unreadable, match="exact on eip155:84532: EIP-712 domain parameters"):
         buyers.client(Seller(accepts=(odd,)), rules).get("/a")
     assert (buyers.stages(), buyers.day()) == ([Stage.RETURNED], 0)
+
+
+@pytest.mark.parametrize(
+    ("place", "kept"),
+    [
+        ("http://seller/payments/1", "http://seller/payments/1"),
+        ("/payments/1", "http://seller/payments/1"),
+        ("http://other/payments/1", None),
+        ("https://seller/payments/1", None),
+        ("http://seller:81/payments/1", None),
+        ("http://[", None),
+        ("/" + 2000 * "a", None),
+    ],
+)
+def test_a_seller_names_where_it_says_what_became_of_a_payment(buyers: Buyers, place: str, kept: str | None) -> None:
+    buyers.client(Seller(lambda _: httpx.Response(409, headers={"Location": place}))).get("/a")
+    assert [(row.stage, row.status_url) for row in buyers.rows()] == [(Stage.PRESENTED, kept)]
+
+
+STATUS = {"status": "open", "final": False, "neverSettled": False, "transaction": None, "amount": None}
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        (STATUS, (Stage.PRESENTED, None, None)),
+        (STATUS | {"status": "unsettled", "neverSettled": True}, (Stage.RETURNED, Proof.SELLER, None)),
+        (STATUS | {"status": "settled", "amount": "700", "transaction": HASH}, (Stage.SPENT, Proof.SELLER, 700)),
+        (STATUS | {"status": "settled", "amount": "7000"}, (Stage.SPENT, Proof.SELLER, 1000)),
+        (STATUS | {"status": "settled", "amount": 1}, (Stage.SPENT, Proof.SELLER, 1)),
+        (STATUS | {"status": "settled", "transaction": 1}, (Stage.SPENT, Proof.SELLER, 1000)),
+        (STATUS | {"neverSettled": "true"}, (Stage.PRESENTED, None, None)),
+        (["settled"], (Stage.PRESENTED, None, None)),
+        (STATUS | {"status": "settled", "more": 70_000 * "a"}, (Stage.PRESENTED, None, None)),
+    ],
+)
+def test_a_status_ends_what_was_unknown(buyers: Buyers, told: object, outcome: tuple[object, ...]) -> None:
+    buyer = buyers.buyer()
+    buyers.client(Seller(lambda _: httpx.Response(409, headers={"Location": "/status"}))).get("/a")
+    asked: list[str] = []
+
+    def status(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        return httpx.Response(200, json=told)
+
+    with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
+        Reconciliation(buyers.purchases, {}, lambda: NOON, sellers).run(buyer.payer)
+    [row] = buyers.rows()
+    assert (row.stage, row.proof, row.settled) == outcome
+    assert asked == ["http://seller/status"]
+    buyers.committed()
+
+
+@pytest.mark.parametrize("answer", [httpx.Response(404), httpx.Response(200, text="no JSON"), httpx.ConnectError("no")])
+def test_a_status_that_says_nothing_changes_nothing(buyers: Buyers, answer: httpx.Response | Exception) -> None:
+    buyer = buyers.buyer()
+    buyers.client(Seller(lambda _: httpx.Response(409, headers={"Location": "/status"}))).get("/a")
+
+    def status(_: httpx.Request) -> httpx.Response:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
+        found = Reconciliation(buyers.purchases, {}, lambda: NOON, sellers).run(buyer.payer)
+    assert (found.concluded, found.open) == (0, 1)
+    assert list(found.errors.values()) == (["no"] if isinstance(answer, Exception) else [])
+    assert buyers.stages() == [Stage.PRESENTED]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+import orjson
 from x402.http.utils import decode_payment_required_header, decode_payment_response_header
 from x402.schemas import PaymentRequired, SettleResponse
 
@@ -70,3 +71,23 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
         settled = min(amount, int(settlement.amount or ""))
     transaction = settlement.transaction.lower() if _HASH.fullmatch(settlement.transaction) else None
     return Outcome(settled, Proof.SELLER, transaction)
+
+
+def read_status(body: bytes, amount: int) -> Outcome | None:
+    """What a seller's or a facilitator's status says of a payment of at most `amount` units; None is not known yet.
+
+    The form is that of `facilitator_app`.
+    """
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(told, dict):
+        return None
+    if told.get("neverSettled") is True:
+        return Outcome(None, Proof.SELLER)
+    if told.get("status") != "settled":
+        return None
+    transaction, units = str(told.get("transaction")), str(told.get("amount"))
+    settled = int(units) if _AMOUNT.fullmatch(units) else amount
+    return Outcome(min(settled, amount), Proof.SELLER, transaction.lower() if _HASH.fullmatch(transaction) else None)

@@ -23,7 +23,7 @@ import json
 import logging
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 from x402.schemas import PaymentRequired
@@ -40,6 +40,8 @@ from foreseal.payments.x402.buying.tables import Proof
 
 _log = logging.getLogger(__name__)
 
+_CONFLICT = 409
+_LONGEST_URL = 2000
 _CAPS = (Rule.PER_SESSION, Rule.PER_DAY, Rule.PER_DEPOSIT)
 
 
@@ -130,6 +132,8 @@ class Buyer:
         try:
             if outcome is not None:
                 self.purchases.conclude(payment.id, outcome)
+            elif (url := _status_url(payment.wanted, status, get_header)) is not None:
+                self.purchases.point(payment.id, url)
             if payment.offer.terms.scheme != CHANNELS or not self._learn(payment, status, get_header):
                 return None
         except (LedgerError, SQLAlchemyError):  # the answer is paid for: it must reach the application
@@ -174,6 +178,17 @@ class Buyer:
         except ValueError as error:  # what the seller says makes no sense: the channel stays as it was known
             _log.warning("what the seller says of the channel is not understood: %s", error)
             return False
+
+
+def _status_url(wanted: Wanted, status: int, get_header: Headers) -> str | None:
+    """Where the seller will say what became of a payment, as a Foreseal seller tells it with 409; at its own origin."""
+    if status != _CONFLICT or (place := get_header("Location")) is None:
+        return None
+    try:
+        url = urljoin(wanted.url, place)
+        return url if urlsplit(url)[:2] == urlsplit(wanted.url)[:2] and len(url) <= _LONGEST_URL else None
+    except ValueError:  # no URL
+        return None
 
 
 def _key(*parts: Any) -> str:

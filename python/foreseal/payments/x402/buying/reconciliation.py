@@ -12,17 +12,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 from sqlalchemy import Row, select
 
 from foreseal.payments.chain import ChainError, Node
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.ledger import Database, Overtaken
+from foreseal.payments.x402.buying.answers import read_status
 from foreseal.payments.x402.buying.policy import Asset
 from foreseal.payments.x402.buying.purchases import Outcome, Purchases
 from foreseal.payments.x402.buying.tables import Proof, Stage, purchases
 from foreseal.payments.x402.identities import PaymentKey
 from foreseal.payments.x402.proof import Fate, Status, look
 
+_LARGEST = 1 << 16
+"""Bytes of a seller's status that are read."""
 _ABANDONED = 300
 """Seconds after which a purchase that was reserved and not presented is nobody's: signing takes milliseconds."""
 
@@ -42,11 +46,21 @@ class Found:
 class Reconciliation:
     """Asks what became of purchases. May run at any time, beside buyers, and as often as one likes."""
 
-    def __init__(self, purchases: Purchases, nodes: Mapping[str, Node], clock: Callable[[], int]) -> None:
-        """`nodes` by network, as in CAIP-2; `clock` gives seconds since 1970."""
+    def __init__(
+        self,
+        purchases: Purchases,
+        nodes: Mapping[str, Node],
+        clock: Callable[[], int],
+        sellers: httpx.Client | None = None,
+    ) -> None:
+        """`nodes` by network, as in CAIP-2; `clock` gives seconds since 1970.
+
+        `sellers` asks those that named a place for it what became of a payment; without it no seller's word counts.
+        """
         self._purchases = purchases
         self._nodes = nodes
         self._clock = clock
+        self._sellers = sellers
 
     def run(self, payer: str) -> Found:
         """Look at every purchase of an account whose outcome is not final."""
@@ -58,7 +72,7 @@ class Reconciliation:
                     found.concluded += 1
             except Overtaken:  # its buyer was quicker
                 outcome = None
-            except ChainError as error:
+            except (ChainError, httpx.HTTPError) as error:
                 found.errors[row.id] = str(error)
                 outcome = None
             found.open += outcome is None or outcome.proof is Proof.SELLER
@@ -68,14 +82,25 @@ class Reconciliation:
         if row.stage is Stage.RESERVED:
             return Outcome(None, Proof.UNSENT) if row.reserved_at + _ABANDONED < self._clock() else None
         node = self._nodes.get(row.network)
-        if node is None:
+        if node is not None:
+            status = look(node, payment_key(row), row.valid_before)
+            if status.never:
+                return Outcome(None, Proof.CHAIN, status.transaction)
+            if status.final:
+                return Outcome(self._settled(node, row, status), Proof.CHAIN, status.transaction)
+        return self._told(row) if row.stage is Stage.PRESENTED else None
+
+    def _told(self, row: Row[Any]) -> Outcome | None:
+        """What the seller says at the place that it named."""
+        if self._sellers is None or row.status_url is None:
             return None
-        status = look(node, payment_key(row), row.valid_before)
-        if not status.final:
-            return None
-        if status.never:
-            return Outcome(None, Proof.CHAIN, status.transaction)
-        return Outcome(self._settled(node, row, status), Proof.CHAIN, status.transaction)
+        with self._sellers.stream("GET", row.status_url, follow_redirects=False) as response:
+            body = b""
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > _LARGEST:
+                    return None
+        return read_status(body, int(row.amount)) if response.status_code == httpx.codes.OK else None
 
     def _settled(self, node: Node, row: Row[Any], status: Status) -> int:
         """Units that moved. Where the chain does not tell, all that was signed for."""

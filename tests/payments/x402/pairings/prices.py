@@ -1,0 +1,55 @@
+"""What each resource of a seller costs, and how: the same for sellers in Python and in TypeScript (prices.json)."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from payments.x402.world import NETWORK, SHOP, TOKEN
+
+AUTHORIZER = SHOP
+"""Signs claims of vouchers for the seller."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """One resource. Amounts in smallest units."""
+
+    path: str
+    scheme: str
+    amount: int
+    method: str = "eip3009"
+    charged: int | None = None
+    """What `upto` takes of its maximum."""
+
+    @property
+    def taken(self) -> int:
+        """What the payee has more, afterwards; what is in a channel it has to claim."""
+        return 0 if self.scheme == "batch-settlement" else self.amount if self.charged is None else self.charged
+
+    def accepts(self, **more: Any) -> dict[str, Any]:
+        """As stock servers take it."""
+        extra = {"name": "USDC", "version": "2"} | (
+            {} if self.method == "eip3009" else {"assetTransferMethod": self.method}
+        )
+        price = {"amount": str(self.amount), "asset": TOKEN, "extra": extra}
+        return {"scheme": self.scheme, "payTo": SHOP.address, "network": NETWORK, "price": price, **more}
+
+
+PRICES = (
+    Price("/eip3009", "exact", 1000),
+    Price("/permit2", "exact", 1100, "permit2"),
+    Price("/upto", "upto", 1200, "permit2", charged=700),
+)
+"""Of what every party can do."""
+CHANNEL = Price("/channel", "batch-settlement", 100)
+"""Asked for twice: a deposit, then a voucher."""
+ALL = (*PRICES, CHANNEL)
+
+
+def as_json() -> str:
+    """For the programs in JavaScript."""
+    return json.dumps([{"path": each.path, "accepts": each.accepts(), "charged": each.charged} for each in ALL])
+
+
+HERE = Path(__file__).parent

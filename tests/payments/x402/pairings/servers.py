@@ -1,0 +1,77 @@
+"""Sellers by name: fastapi's middleware of the package x402, @x402/express, and ours."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Response
+from x402 import x402ResourceServer
+from x402.http import FacilitatorConfig, HTTPFacilitatorClient
+from x402.http.middleware.fastapi import payment_middleware, set_settlement_overrides
+from x402.mechanisms.evm.batch_settlement.authorizer_signer import LocalAuthorizerSigner
+from x402.mechanisms.evm.batch_settlement.server import BatchSettlementEvmScheme, BatchSettlementEvmSchemeServerConfig
+from x402.mechanisms.evm.exact import ExactEvmServerScheme
+from x402.mechanisms.evm.upto import UptoEvmServerScheme
+
+from npm import find_node, install
+from payments.x402.pairings.prices import ALL, AUTHORIZER, HERE, as_json
+from payments.x402.pairings.serving import serving
+from payments.x402.world import NETWORK, SHOP, World
+
+Selling = Callable[[World, str, Path], AbstractContextManager[str]]
+"""The URL of a seller that settles with the facilitator at a URL, with a folder for what it keeps."""
+
+
+@contextlib.contextmanager
+def stock(world: World, facilitator: str, _: Path) -> Iterator[str]:
+    """The package's, in Python."""
+    config = BatchSettlementEvmSchemeServerConfig(receiver_authorizer_signer=LocalAuthorizerSigner(AUTHORIZER))
+    settles = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator))
+    resources = x402ResourceServer(settles)
+    for scheme in (ExactEvmServerScheme(), UptoEvmServerScheme(), BatchSettlementEvmScheme(SHOP.address, config)):
+        resources.register(NETWORK, scheme)
+
+    @contextlib.asynccontextmanager
+    async def closing(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await settles.aclose()
+
+    app = FastAPI(lifespan=closing)
+    routes: Any = {f"GET {price.path}": {"accepts": price.accepts()} for price in ALL}
+    app.middleware("http")(payment_middleware(routes, resources))
+    for price in ALL:
+
+        def answer(response: Response, charged: int | None = price.charged, path: str = price.path) -> dict[str, str]:
+            if charged is not None:
+                set_settlement_overrides(response, {"amount": str(charged)})
+            return {"from": path}
+
+        app.get(price.path)(answer)
+    with serving(app) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def typescript(world: World, facilitator: str, _: Path) -> Iterator[str]:
+    """@x402/express."""
+    node = find_node()
+    install(HERE)
+    key = "0x" + bytes(AUTHORIZER.key).hex()
+    environment = {**os.environ, "FACILITATOR": facilitator, "PRICES": as_json(), "PAYEE": SHOP.address, "KEY": key}
+    server = subprocess.Popen(
+        [node, "express.mjs"], cwd=HERE, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        assert port.isdigit(), "express.mjs ended; what it said is above"
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.communicate(timeout=30)  # it ends when its input does
+
+
+SERVERS: dict[str, Selling] = {"python": stock, "typescript": typescript}

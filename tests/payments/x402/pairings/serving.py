@@ -1,0 +1,28 @@
+"""ASGI applications on a port of their own, in a thread of the tests' process."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+from live import wait_for
+
+
+@contextlib.contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """The URL of an application while the context lasts."""
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, loop="asyncio", ws="none", log_level="error", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_for(lambda: server.started or not thread.is_alive(), 30, "the server")
+        [listening] = server.servers[0].sockets
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
