@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from foreseal.errors import RpcError
-from foreseal.payments.chain import Incomplete
+from foreseal.payments.chain import Incomplete, Moving
 from foreseal.payments.ledger.tables import attempts
 from foreseal.payments.watching import Watch, Watcher
 from payments.fake.blocks import decoded
@@ -89,6 +89,34 @@ def test_a_node_without_old_state_still_gets_what_is_stored(shop: Shop) -> None:
     assert shop.progress.resume() == {}
     shop.settle()
     assert [shop.place(id) for id in "ab"] == ["Used, captured / final"] * 2
+
+
+def test_an_order_expires_on_a_node_without_old_state(shop: Shop) -> None:
+    def call(true: Callable[..., Any], given: Any, block: str) -> Any:
+        if block == hex(shop.chain.finalized):
+            raise RpcError(-32000, "missing trie node 12 (path ) state 0x34 is not available")
+        return true(given, block)
+
+    shop.stored("a", seconds=60)
+    shop.chain.advance(60)
+    shop.chain.mine(shop.chain.finality + 2)
+    answers(shop, "eth_call", call)
+    shop.progress.expire("a")
+    assert shop.place("a") == "Expired / idle"
+
+
+def test_nothing_is_final_while_the_newest_block_is_below_the_final_one(shop: Shop) -> None:
+    shop.captures.capture(shop.stored("a"))
+    shop.chain.mine(2)
+
+    def block(true: Callable[..., Any], name: str, full: bool) -> Any:
+        return {**true("latest", full), "number": "0x63"} if name == "finalized" else true(name, full)
+
+    answers(shop, "eth_getBlockByNumber", block)
+    assert isinstance(shop.progress.resume()["a"], Moving)
+    with pytest.raises(Moving):
+        shop.watcher.poll()
+    assert shop.place("a") == "Stored, unused / broadcast"
 
 
 def test_while_the_account_cannot_pay_gas_its_fees_do_not_rise(shop: Shop) -> None:

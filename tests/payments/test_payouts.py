@@ -42,6 +42,19 @@ def test_a_batch_is_paid_leg_by_leg_and_once(shop: Shop) -> None:
     assert len(shop.payouts.timeline(id)) == 6
 
 
+def test_the_recipient_whom_a_policy_forbids_is_named(shop: Shop) -> None:
+    fund(shop)
+    low = BUYERS[1].address.lower()
+    shop.chain.change(lambda state: state.policy_forbids.add(low))
+    with pytest.raises(Forbidden, match=BUYERS[1].address):
+        shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
+    shop.chain.change(lambda state: state.policy_forbids.clear())
+    id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
+    shop.chain.change(lambda state: state.policy_forbids.add(low))
+    assert shop.payouts.submit(id).state is DisbursementState.BLOCKED
+    assert shop.payouts.timeline(id)[-1].details == {"reason": BUYERS[1].address}
+
+
 def test_the_recipient_at_fault_is_named(shop: Shop) -> None:
     fund(shop)
     shop.chain.change(lambda state: state.blacklisted.add(BUYERS[1].address.lower()))
@@ -65,7 +78,8 @@ def test_a_batch_without_money_or_sense_is_refused(shop: Shop) -> None:
     fund(shop, 399)
     with pytest.raises(NotFunded, match="needs 400 units, of which 399"):
         shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
-    for legs in ([], [(BUYERS[0].address, 1)] * 101, [(BUYERS[0].address, 0)], [("0x12", 1)]):
+    nobody = "0x" + "00" * 20
+    for legs in ([], [(BUYERS[0].address, 1)] * 101, [(BUYERS[0].address, 0)], [("0x12", 1)], [(nobody, 1)]):
         with pytest.raises(ValueError, match=r"legs|amount|recipient"):
             shop.payouts.prepare(BATCH, PAYOUTS, legs)
     with pytest.raises(ValueError, match="batch"):

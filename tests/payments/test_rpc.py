@@ -219,12 +219,14 @@ def test_what_lacks_its_fields_is_named() -> None:
         ("head", {"number": "0x", "hash": "0x12", "timestamp": "0x5"}),
         ("head", {"number": 5, "hash": "0x12", "timestamp": "0x5"}),
         ("head", ["0x5"]),
+        ("head", {"number": "0x6", "hash": "0x12", "timestamp": "0x5"}),
         ("logs", None),
         ("logs", [{"address": "0x" + "11" * 20}]),
         ("logs", [None]),
         ("logs", [{"address": "0x12", "topics": [], "data": "0x", "blockNumber": "0x5", "logIndex": "0x0"}]),
         ("receipt", {"blockNumber": "0x5", "transactionHash": "0x12", "status": "0x1"}),
         ("receipt", {"blockNumber": "0x5", "transactionHash": "0x12", "logs": []}),
+        ("receipt", {"blockNumber": "0x5", "transactionHash": "0x13", "status": "0x1", "logs": []}),
         ("receipt", {"blockNumber": "0x5", "transactionHash": None, "status": "0x1", "logs": []}),
         ("receipt", {"blockNumber": "0x5", "transactionHash": "0x12", "status": "0x1", "logs": None}),
         ("chain_id", "0x"),
@@ -248,7 +250,7 @@ def test_an_answer_that_is_not_what_it_should_be_is_an_error_of_the_chain(method
 
 
 def test_where_there_is_no_token_nothing_is_zero() -> None:
-    with pytest.raises(Incomplete, match="there is no token as of pending"):
+    with pytest.raises(Incomplete, match="there is no such contract as of pending"):
         Token(RpcNode(Scripted("0x")), "0x" + "11" * 20).balance("0x" + "22" * 20, "pending")
 
 

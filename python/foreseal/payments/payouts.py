@@ -17,6 +17,7 @@ from foreseal.payments.typed_data import address, word
 
 MOST_RECIPIENTS = 100
 BASIS_POINTS = 10_000
+_NOBODY = "0x" + "00" * 20
 
 
 class NotFunded(Exception):
@@ -53,6 +54,8 @@ class Payouts(Disbursements):
             raise ValueError(f"legs: {len(wanted)} recipients are not between 1 and {MOST_RECIPIENTS}")
         if any(amount == 0 for _, amount in wanted):
             raise ValueError("amount: is 0")
+        if any(recipient == _NOBODY for recipient, _ in wanted):
+            raise ValueError("recipient: is the zero address, to which no token pays")
         with self.ledger.database.reading() as tx:
             if self._is_there(tx, id, place, wanted):
                 return id

@@ -138,12 +138,22 @@ class Progress:
         final = self._sender.node.head("finalized")
         if final is None or final.timestamp < order.valid_before:
             raise NotExpired(f"orders: {id} is valid until {order.valid_before}, which no final block has reached")
-        if is_used(self._sender.node, order, final.number):
+        if self._is_used(order, final.number):
             self.look(id)
             raise NotExpired(f"orders: the authorization of {id} was used or canceled")
         with self._ledger.database.transaction() as tx:
             self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.EXPIRE, block=final.hash)
             self._ledger.passed(CrashPoint.EXPIRY_DECIDED)
+
+    def _is_used(self, order: Row[Any], final: int) -> bool:
+        """Whether an order's signature is used or canceled as of a final block.
+
+        What is unused in the newest block is so in those before, of which not every node has the state.
+        """
+        node = self._sender.node
+        latest = node.head("latest")
+        places = [latest.number, final] if latest is not None and latest.number > final else [final]
+        return all(is_used(node, order, place) for place in places)
 
     def _tend(self, order: Row[Any], intent: int) -> None:
         outcome = self._sender.outcome(intent)

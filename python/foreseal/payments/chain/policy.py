@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from foreseal.payments.chain.errors import Incomplete
+from foreseal.payments.chain.errors import Incomplete, Moving
 from foreseal.payments.chain.node import Node
 
 
@@ -58,9 +58,15 @@ class Policy:
 
 
 def heads(node: Node) -> Heads:
-    """The newest blocks now. Raises what the node raises, and `Incomplete` without a latest block."""
+    """The newest blocks now. Raises what the node raises, and `Incomplete` without a latest block.
+
+    Raises `Moving` if a final block is above the newest: then two nodes answered, and what one calls final the other
+    does not have.
+    """
     found = [node.head(name) for name in ("finalized", "safe", "latest")]
     if found[-1] is None:
         raise Incomplete("the node has no latest block")
     finalized, safe, latest = (-1 if each is None else each.number for each in found)
+    if max(safe, finalized) > latest:
+        raise Moving(f"block {max(safe, finalized)} is final or safe, and the newest is {latest}: ask again")
     return Heads(latest, safe, finalized)

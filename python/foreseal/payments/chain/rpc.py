@@ -75,7 +75,10 @@ class RpcNode:
                 return None
             hash = found.get("hash") or ""
             fee = _number(found.get("baseFeePerGas") or "0x0")
-            return Head(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
+            head = Head(_number(found["number"]), hash.lower(), _number(found["timestamp"]), fee)
+        if isinstance(block, int) and head.number != block:
+            raise Incomplete(f"eth_getBlockByNumber: asked for block {block}, answered {head.number}")
+        return head
 
     def logs(self, wanted: LogFilter) -> Sequence[Log]:
         """eth_getLogs. A node that has no pre-confirmed logs refuses to look for them, and has none.
@@ -106,8 +109,10 @@ class RpcNode:
         with _complete("eth_getTransactionReceipt"):
             if found is None or found.get("blockNumber") is None:
                 return None
+            if found["transactionHash"].lower() != hash.lower():
+                raise Incomplete(f"eth_getTransactionReceipt: asked for {hash}, answered {found['transactionHash']}")
             return Receipt(
-                found["transactionHash"].lower(),
+                hash.lower(),
                 _number(found["blockNumber"]),
                 (found.get("blockHash") or "").lower(),
                 _number(found["status"]) == 1,

@@ -1,0 +1,111 @@
+"""Breaks the payments on purpose and sees that a test notices (`make mutants`).
+
+Each entry of `mutants.toml` changes a file of the package, in a copy; contracts are compiled again. Its tests must pass
+on the copy as it is and fail with the change. Names given as arguments choose entries. Exit 1 if a mutant survives.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGE = Path("foreseal/payments")
+COMPILER = ROOT / "tests" / "payments" / "contracts" / "compiler"
+CONTRACTS = PACKAGE / "contracts"
+SECONDS = 600
+# Exit codes of pytest.
+PASSED, FAILED = 0, 1
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change and the tests of which one at least must notice it."""
+
+    name: str
+    breaks: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+def load() -> list[Mutant]:
+    """Read the list, and see that each text is in its file, once."""
+    entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["mutant"]
+    mutants = [Mutant(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
+    for mutant in mutants:
+        found = (ROOT / "python" / PACKAGE / mutant.file).read_text().count(mutant.old)
+        if found != 1:
+            sys.exit(f"mutants: {mutant.name}: {mutant.old!r} is {found} times in {mutant.file}")
+    return mutants
+
+
+def change(copy: Path, mutant: Mutant) -> None:
+    """Break the copy. Exits if what it became does not compile: then it proves nothing."""
+    path = copy / PACKAGE / mutant.file
+    path.write_text(path.read_text().replace(mutant.old, mutant.new))
+    if path.suffix == ".sol":
+        place = copy / CONTRACTS
+        command = ["node", str(COMPILER / "compile.mjs"), str(place / "sources"), str(place / "compiled")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"mutants: {mutant.name} does not compile: {done.stdout}{done.stderr}")
+
+
+def passes(copy: Path, tests: tuple[str, ...]) -> bool:
+    """Run tests on a copy of the package. Exits if they cannot be run."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider"]
+    given = [f"tests/payments/{test}" for test in tests]
+    done = subprocess.run(
+        [*command, *given],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    if done.returncode not in (PASSED, FAILED):
+        sys.exit(f"mutants: {given} cannot be run:\n{done.stdout}{done.stderr}")
+    return done.returncode == PASSED
+
+
+def verdict(mutant: Mutant, healthy: dict[tuple[str, ...], bool]) -> str:
+    """What became of one mutant; `healthy` remembers tests that passed without any."""
+    with tempfile.TemporaryDirectory(prefix="foreseal-mutant-") as place:
+        copy = Path(place)
+        shutil.copytree(ROOT / "python" / "foreseal", copy / "foreseal", ignore=shutil.ignore_patterns("__pycache__"))
+        if mutant.tests not in healthy:
+            healthy[mutant.tests] = passes(copy, mutant.tests)
+        if not healthy[mutant.tests]:
+            return "FAILS WITHOUT IT"
+        change(copy, mutant)
+        return "SURVIVED" if passes(copy, mutant.tests) else "caught"
+
+
+def main() -> int:
+    """Run the mutants that were asked for; 1 if one survives or its tests fail without it."""
+    mutants = load()
+    chosen = set(sys.argv[1:]) or {mutant.name for mutant in mutants}
+    if unknown := sorted(chosen - {mutant.name for mutant in mutants}):
+        sys.exit(f"mutants: unknown: {unknown}")
+    mutants = [mutant for mutant in mutants if mutant.name in chosen]
+    healthy: dict[tuple[str, ...], bool] = {}
+    bad = 0
+    for mutant in mutants:
+        found = verdict(mutant, healthy)
+        bad += found != "caught"
+        print(f"{found:<16} {mutant.name:<36} {mutant.breaks}", flush=True)
+    print(f"{len(mutants) - bad} of {len(mutants)} mutants caught")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
