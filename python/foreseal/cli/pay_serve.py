@@ -24,7 +24,7 @@ from foreseal.server.settings.model import LogSettings
 
 @click.command("serve")
 @configured
-@click.option("--log", "level", default="warn,foreseal=info", show_default=True, help="Levels, as in warn,foreseal.payments=debug.")
+@click.option("--log", "level", default="warn,foreseal=info", show_default=True, help="Levels of loggers.")
 @click.option("--log-format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Of a line.")
 def serve_command(config: Path, level: str, form: str) -> None:
     """Serve a merchant: orders, captures, refunds and payouts over HTTP, webhooks, and what goes on by itself.

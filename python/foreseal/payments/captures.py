@@ -74,7 +74,7 @@ class Captures:
         taken = _taken(order, amount)
         self._check(order, taken)
         try:
-            call = self._sender.call(*_call(order, taken))
+            call = self._sender.call(*call_of(order, taken))
         except Reverted as error:
             raise NotCapturable(id, Obstacle.REVERTS, error.reason) from error
         self._ledger.passed(CrashPoint.CAPTURE_CHECKED)
@@ -113,7 +113,7 @@ class Captures:
             raise NotCapturable(order.id, Obstacle.USED)
         if token.paused("pending"):
             raise NotCapturable(order.id, Obstacle.PAUSED)
-        holder = forbidden(token, Parts(order.payer, [order.payee], order.checkout or order.payee), "pending")
+        holder = forbidden(token, parts_of(order), "pending")
         if holder is not None:
             raise NotCapturable(order.id, Obstacle.FORBIDDEN, holder)
         balance = token.balance(order.payer, "pending")
@@ -134,8 +134,13 @@ def _taken(order: Row[Any], amount: int | None) -> int:
     return amount
 
 
-def _call(order: Row[Any], amount: int) -> tuple[str, bytes]:
-    """Contract and call data of a capture."""
+def parts_of(order: Row[Any]) -> Parts:
+    """Who takes part in a capture."""
+    return Parts(order.payer, [order.payee], order.checkout or order.payee)
+
+
+def call_of(order: Row[Any], amount: int | None) -> tuple[str, bytes]:
+    """Contract and call data of a capture; of a signed order with a permit, of so many units."""
     if order.checkout is None:
         return order.token, receive_call(authorization(order), order.signature)
-    return order.checkout, capture_call(order.nonce, amount, permit(order), order.signature)
+    return order.checkout, capture_call(order.nonce, amount or 0, permit(order), order.signature)

@@ -80,7 +80,8 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
     ({"amount": "-1"}, "amount", "amount: '-1' is no whole number"),
     ({"amount": "0"}, "amount", "amount: is 0"),
     ({"amount": str(2**256)}, "amount", "is not between 0 and 2**256 - 1"),
-    ({"amount": None}, "amount", "amount is missing: Smallest units, as a text."),
+    ({"amount": None}, "amount", "amount is missing: or give a maximum"),
+    ({"maximum": "5"}, "maximum", "maximum: amount is given as well"),
     ({"payer": "0x12"}, "payer", "payer: address: '0x12' is no address"),
     ({"payer": 5}, "payer", "payer: 5 is no text"),
     ({"valid_before": 10**10, "valid_seconds": 5}, "valid_seconds", "valid_before is given as well"),
@@ -134,7 +135,7 @@ def test_what_cannot_be_done_says_why(till: Till) -> None:
 
 def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: Till) -> None:
     till.stored("a")
-    till.node.losses.append(("eth_getBlockByNumber", False))
+    till.node.losses += [("eth_getBlockByNumber", False)] * 2  # of the batch, and of the request after it
     key = till.key()
     till.refused(503, "node_unanswered", "/v1/orders/a/capture", key=key)
     assert till.state("a") == "Stored, unused / idle"

@@ -14,7 +14,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 from sqlalchemy import select
 
-from foreseal.payments.chain import RpcNode
+from foreseal.errors import RpcError
 from foreseal.payments.configuration import read
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger.tables import orders
@@ -55,6 +55,32 @@ class Post:
         return self.status(url)
 
 
+class Batches:
+    """The fake node as a client that takes batches; counts how often it was asked over the wire."""
+
+    def __init__(self, node: FakeNode) -> None:
+        self.node = node
+        self.asked = 0
+        self.takes_batches = True
+
+    def request(self, method: str, *params: Any) -> Any:
+        self.asked += 1
+        return self.node.request(method, *params)
+
+    def batch(self, requests: Any, *, return_errors: bool = False) -> list[Any]:
+        assert return_errors
+        self.asked += 1
+        if not self.takes_batches:
+            raise RpcError(-32600, "no batches")
+        return [self._one(each) for each in requests]
+
+    def _one(self, request: Any) -> Any:
+        try:
+            return self.node.request(request.method, *request.params)
+        except RpcError as error:
+            return error
+
+
 class Process:
     """One process of the service on a database and a chain that others may share."""
 
@@ -62,7 +88,7 @@ class Process:
         self.crashes = Crashes()
         config = read(till.file)
         environment = {"SHOP_KEY": "0x" + bytes(SHOP.key).hex()}
-        self.backend = Backend.open(config, environment, till.clock, RpcNode(till.node), self.crashes)
+        self.backend = Backend.open(config, environment, till.clock, till.batches, self.crashes)
         self.processes = Processes(self.backend.database, name, LEASE)
         self.outbox = Outbox(self.backend.database, till.clock, LEASE)
         self.telling = Telling(self.outbox, {}, till.post)
@@ -92,6 +118,7 @@ class Till:
         self.chain = FakeChain(finality=finality)
         self.chain.change(lambda state: state.balances.update({each.address.lower(): FUNDS for each in BUYERS}))
         self.node = FakeNode(self.chain)
+        self.batches = Batches(self.node)
         self.post = Post()
         self.offset = 0.0
         self.drawn = 0

@@ -1,5 +1,6 @@
 """What is asked of a node, and of the token on it."""
 
+from foreseal.payments.chain.ahead import Batches, Wish, ahead
 from foreseal.payments.chain.checkout import Checkout
 from foreseal.payments.chain.errors import (
     ChainError,
@@ -20,6 +21,7 @@ from foreseal.payments.chain.rpc import RpcNode
 from foreseal.payments.chain.token import Token, Transfer
 
 __all__ = [
+    "Batches",
     "Block",
     "ChainError",
     "Checkout",
@@ -44,6 +46,8 @@ __all__ = [
     "Transfer",
     "Unanswered",
     "Underpriced",
+    "Wish",
+    "ahead",
     "forbidden",
     "heads",
 ]

@@ -82,6 +82,7 @@ class ServeSection:
     lease_seconds: int = key(
         whole(1, 3_600, 30), "After so long without a sign a process is taken to be gone, and others go on.", 30
     )
+    checkout: str | None = key(ADDRESS, "The merchant's checkout; without it each order has one exact amount.", None)
     payouts: str | None = key(ADDRESS, "The payouts contract; without it there are no payouts.", None)
 
 

@@ -1,6 +1,7 @@
 """A database by URL: SQLite in WAL mode, or PostgreSQL."""
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from foreseal.payments.ledger.errors import Overtaken, WrongSchema
 from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
 
 _READING = "foreseal_reading"
+_DURABLE = "foreseal_durable"
 # Seconds that a writer waits for the one before it.
 _BUSY = 30
 # SQLSTATE deadlock_detected.
@@ -28,6 +30,9 @@ class Database:
     def __init__(self, url: str) -> None:
         """Make the tables that are not there. Raises `WrongSchema` for those of another version."""
         self.engine = _engine(url)
+        # Threads that wait for SQLite's one writer would look again and again, each time later.
+        sqlite = self.engine.dialect.name == "sqlite"
+        self._writing: contextlib.AbstractContextManager[Any] = threading.Lock() if sqlite else contextlib.nullcontext()
         try:
             self._make()
         except WrongSchema:
@@ -48,14 +53,19 @@ class Database:
                 raise WrongSchema(f"the database has tables of version {found}, this library those of version {SCHEMA}")
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Connection]:
+    def transaction(self, *, durable: bool = True) -> Iterator[Connection]:
         """One transaction that may write: committed at the end, or nothing of it if anything is raised.
+
+        What is not `durable` may be lost with the power, though never with the process, and only together with
+        everything after it: the next durable commit keeps it as well. It is for what can be found out again.
 
         On SQLite there is one at a time, from its beginning on. On PostgreSQL rows that are decided upon are locked
         as they are read; raises `Overtaken` where two transactions waited for each other.
         """
         try:
-            with self.engine.begin() as tx:
+            with self._writing, self.engine.connect().execution_options(**{_DURABLE: durable}) as tx, tx.begin():
+                if not durable and tx.dialect.name == "postgresql":
+                    tx.exec_driver_sql("SET LOCAL synchronous_commit = off")
                 yield tx
         except OperationalError as error:
             if getattr(error.orig, "sqlstate", None) == _DEADLOCK:
@@ -90,7 +100,10 @@ def _engine(url: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
-        reads = connection.get_execution_options().get(_READING)
+        options = connection.get_execution_options()
+        reads = options.get(_READING)
+        if not reads:
+            connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if options.get(_DURABLE, True) else 'NORMAL'}")
         connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     return engine

@@ -15,7 +15,8 @@ def note_delivery(ledger: Ledger, table: Table, id: str, delivered: Delivered) -
     What the node refused stays intended: nothing was done, and the same bytes are sent again.
     """
     trigger = _TRIGGERS.get(delivered.delivery)
-    with ledger.database.transaction() as tx:
+    # Lost with the power, the same bytes are sent once more.
+    with ledger.database.transaction(durable=False) as tx:
         row = locked(tx, table, id)
         if trigger is not None and ledger.allows(table, row, trigger):
             ledger.move(tx, table, row, trigger, **({"node": delivered.message} if delivered.message else {}))

@@ -1,15 +1,16 @@
 """A merchant with everything there is, made from the configuration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from foreseal.client import Client
 from foreseal.payments.cancellations import Cancellations
-from foreseal.payments.captures import Captures
-from foreseal.payments.chain import Node, RpcNode
+from foreseal.payments.captures import Captures, call_of, parts_of
+from foreseal.payments.chain import Batches, Node, RpcNode, Token, Wish, ahead, forbidden
 from foreseal.payments.configuration import Configuration, TokenSection
 from foreseal.payments.crash_points import Passed, unwatched
+from foreseal.payments.evidence import is_used
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.orders import Orders
@@ -36,6 +37,7 @@ class Backend:
     """Seconds since 1970."""
     database: Database
     ledger: Ledger
+    client: Batches
     node: Node
     sender: Sender
     merchant: Merchant
@@ -53,21 +55,28 @@ class Backend:
         configuration: Configuration,
         environment: Mapping[str, str],
         clock: Clock,
-        node: Node | None = None,
+        client: Batches | None = None,
         passed: Passed = unwatched,
     ) -> Self:
         """Open the database; the node is not asked yet.
 
-        `node` stands in for the one that the configuration names. Raises `ConfigurationError`, `SecretError`,
-        `WrongSchema`, and what the database raises.
+        `client` stands in for that of the configured node. Raises `ConfigurationError`, `SecretError`, `WrongSchema`,
+        and what the database raises.
         """
         token = configuration.need(configuration.token, "token")
         account = configuration.need(configuration.payee, "payee").secret().account(environment)
         policy, chain_id = configuration.policy, configuration.node.chain_id
         database = Database(configuration.database.url)
         ledger = Ledger(database, lambda: int(clock()), passed)
-        merchant = Merchant(token.domain(chain_id), account.address, policy.margin_seconds, policy.refundable)
-        node = node or RpcNode(Client(configuration.node.url))
+        merchant = Merchant(
+            token.domain(chain_id),
+            account.address,
+            policy.margin_seconds,
+            policy.refundable,
+            configuration.serve.checkout,
+        )
+        client = client or Client(configuration.node.url)
+        node = RpcNode(client)
         sender = Sender(ledger, node, Intents(chain_id, account), policy.policy(), policy.fees())
         watch = Watch(chain_id, token.address, merchant.payee, token.start_block, policy.policy())
         return cls(
@@ -76,6 +85,7 @@ class Backend:
             clock,
             database,
             ledger,
+            client,
             node,
             sender,
             merchant,
@@ -87,6 +97,40 @@ class Backend:
             Payouts(ledger, sender, merchant),
             watch,
         )
+
+    def drafting(self, payer: str) -> tuple[Orders, Node]:
+        """Orders, and the node, which is asked at once what a new order of this payer asks it."""
+        node = self._ahead(
+            [
+                lambda node: node.head("pending"),
+                lambda node: node.head("latest"),
+                lambda node: node.head("finalized"),
+                lambda node: Token(node, self.merchant.domain.contract).permit_nonce(payer, "pending"),
+            ]
+        )
+        return Orders(self.ledger, node, self.merchant), node
+
+    def capturing(self, id: str, amount: int | None) -> Captures:
+        """Captures, whose node is asked at once what the capture of this order asks it. Raises `Unknown`."""
+        order, account = self.orders.get(id), self.sender.account.address
+        wishes: list[Wish] = [
+            lambda node: node.chain_id(),
+            lambda node: node.head("pending"),
+            lambda node: node.has_code(order.payer, "pending"),
+            lambda node: node.priority_fee(),
+            lambda node: node.transaction_count(account, "pending"),
+            lambda node: Token(node, order.token).domain_separator("pending"),
+            lambda node: is_used(node, order, "pending"),
+            lambda node: Token(node, order.token).paused("pending"),
+            lambda node: forbidden(Token(node, order.token), parts_of(order), "pending"),
+            lambda node: Token(node, order.token).balance(order.payer, "pending"),
+        ]
+        if order.signature is not None:
+            wishes.append(lambda node: node.estimate_gas(account, *call_of(order, amount), "pending"))
+        return Captures(self.ledger, self.sender.at(self._ahead(wishes)), self.merchant)
+
+    def _ahead(self, wishes: Sequence[Wish]) -> Node:
+        return ahead(self.client, wishes)
 
     def close(self) -> None:
         """Close the database."""

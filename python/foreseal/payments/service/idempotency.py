@@ -80,7 +80,8 @@ class Requests:
         Raises `ApiError`: 422 if the key was used for another request, 409 while it is being executed.
         """
         now = self.clock()
-        with self.database.transaction() as tx:
+        # Not durable: an effect, which is, keeps it as well; lost with the power, there was none.
+        with self.database.transaction(durable=False) as tx:
             newest = int(tx.execute(select(func.max(timeline.c.id))).scalar_one() or 0)
             fresh = {"key": key, "fingerprint": fingerprint, "since": newest, "created": int(now)}
             row = self._read(tx, key)
@@ -107,12 +108,13 @@ class Requests:
 
     def conclude(self, claim: Claim, answer: Answer) -> None:
         """Store the answer of a request that is ours."""
-        with self.database.transaction() as tx:
+        # Not durable: lost with the power, it is found out once more.
+        with self.database.transaction(durable=False) as tx:
             tx.execute(self._ours(claim).values(status=answer.status, answer=answer.body))
 
     def release(self, claim: Claim) -> None:
         """Let it be executed again: what prevented it may pass. What it may have done so far will be found."""
-        with self.database.transaction() as tx:
+        with self.database.transaction(durable=False) as tx:
             tx.execute(self._ours(claim).values(leased_until=0.0))
 
     def _ours(self, claim: Claim) -> Any:

@@ -40,7 +40,7 @@ class Processes:
 
     def seen(self, now: float) -> Share:
         """Say that this one lives; its share."""
-        with self.database.transaction() as tx:
+        with self.database.transaction(durable=False) as tx:
             mine = processes.c.id == self.id
             if tx.execute(update(processes).where(mine).values(seen=now)).rowcount == 0:
                 tx.execute(insert(processes).values(id=self.id, seen=now))

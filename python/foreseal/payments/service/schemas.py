@@ -83,6 +83,7 @@ SCHEMAS: dict[str, Schema] = {
         payer=ADDRESS,
         payee=ADDRESS,
         **_MONEY,
+        checkout={**nullable(ADDRESS), "description": "Of an order whose amount is the most that may be captured."},
         valid_after=TIME,
         valid_before=TIME,
         nonce=HASH,

@@ -62,6 +62,7 @@ class Views:
             "payer": row.payer,
             "payee": row.payee,
             **self.money(row.amount),
+            "checkout": row.checkout,
             "valid_after": row.valid_after,
             "valid_before": row.valid_before,
             "nonce": _hex(row.nonce),

@@ -4,7 +4,7 @@ from sqlalchemy import select
 
 from foreseal.payments.ledger import Duplicate, NotAllowed, OrderState, Step, Trigger, read
 from foreseal.payments.ledger.tables import Purpose, orders, transfers
-from foreseal.payments.orders import Terms, authorization
+from foreseal.payments.orders import PermitTerms, Terms, message
 from foreseal.payments.sending import building
 from foreseal.payments.service import views
 from foreseal.payments.service.errors import ApiError
@@ -12,6 +12,7 @@ from foreseal.payments.service.fields import ADDRESS, AMOUNT, HEX, ID, TEXT, TIM
 from foreseal.payments.service.pages import PAGE, by_beginning
 from foreseal.payments.service.route import Call, Reply, Route
 from foreseal.payments.service.tables import Role
+from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import random_nonce
 
 ORDER_ID = Field("id", ID, "The order.", required=True)
@@ -20,24 +21,39 @@ _YEAR = 366 * 86_400
 
 
 def _create(call: Call) -> Reply:
-    backend, asked = call.backend, call.body
+    asked = call.body
     id = asked["id"] or call.mine.id("ord")
     if call.mine.again:
         made = _made_before(call, id)
         if made is not None:
             return made
-    if asked["valid_before"] is not None and asked["valid_seconds"] is not None:
-        raise ApiError(400, "wrong_value", "valid_seconds: valid_before is given as well", "valid_seconds")
+    _check_terms(call)
+    drafting, node = call.backend.drafting(asked["payer"])
     valid_before = asked["valid_before"]
     if valid_before is None:
-        seconds = asked["valid_seconds"] or backend.configuration.policy.valid_seconds
-        valid_before = building(backend.node).timestamp + seconds
-    terms = Terms(asked["payer"], asked["amount"], asked["valid_after"] or 0, valid_before, random_nonce())
+        seconds = asked["valid_seconds"] or call.backend.configuration.policy.valid_seconds
+        valid_before = building(node).timestamp + seconds
     try:
-        backend.orders.draft(id, terms)
+        if asked["maximum"] is not None:
+            drafting.draft_permit(id, PermitTerms(asked["payer"], asked["maximum"], valid_before - 1))
+        else:
+            exact = Terms(asked["payer"], asked["amount"], asked["valid_after"] or 0, valid_before, random_nonce())
+            drafting.draft(id, exact)
     except ValueError as error:
         raise _named(error) from error
     return _to_sign(call, id)
+
+
+def _check_terms(call: Call) -> None:
+    """What excludes each other."""
+    asked = call.body
+    for one, other in (("valid_seconds", "valid_before"), ("maximum", "amount"), ("valid_after", "maximum")):
+        if asked[one] is not None and asked[other] is not None:
+            raise ApiError(400, "wrong_value", f"{one}: {other} is given as well", one)
+    if asked["amount"] is None and asked["maximum"] is None:
+        raise ApiError(400, "missing_field", "amount is missing: or give a maximum", "amount")
+    if asked["maximum"] is not None and call.backend.merchant.checkout is None:
+        raise ApiError(409, "no_checkout", "serve.checkout, the contract, is not in the configuration", "maximum")
 
 
 def _made_before(call: Call, id: str) -> Reply | None:
@@ -46,7 +62,7 @@ def _made_before(call: Call, id: str) -> Reply | None:
         if not call.mine.happened(tx, orders.name, id, Trigger.SET_TERMS):
             return None
         order = read(tx, orders, id)
-    if (order.payer, order.amount) != (call.body["payer"], call.body["amount"]):
+    if (order.payer, order.amount) != (call.body["payer"], call.body["amount"] or call.body["maximum"]):
         raise Duplicate(f"orders: {id} or another key of it is taken")
     return _to_sign(call, id)
 
@@ -55,8 +71,7 @@ def _to_sign(call: Call, id: str) -> Reply:
     with call.backend.database.reading() as tx:
         order = read(tx, orders, id)
         shown = call.views.order(tx, order)
-    domain = call.backend.merchant.domain
-    return Reply({"order": shown, "typed_data": authorization(order).typed_data(domain)}, 201)
+    return Reply({"order": shown, "typed_data": message(order).typed_data(call.backend.merchant.domain)}, 201)
 
 
 def _typed_data(call: Call) -> Reply:
@@ -64,27 +79,30 @@ def _typed_data(call: Call) -> Reply:
     domain = backend.merchant.domain
     if call.query["purpose"] == "cancel":
         return Reply(backend.cancellations.message(id).typed_data(domain))
-    return Reply(authorization(backend.orders.get(id)).typed_data(domain))
+    return Reply(message(backend.orders.get(id)).typed_data(domain))
 
 
 def _sign(call: Call) -> Reply:
     backend, id, signature = call.backend, call.path["id"], call.body["signature"]
     order = backend.orders.get(id)
     if order.state is OrderState.DRAFTED:
-        backend.orders.sign(id, signature)
-        order = backend.orders.get(id)
-    # The same signature again goes on where an execution before this one ended.
-    if order.signature != signature:
+        backend.orders.accept(id, signature)
+    elif order.signature != signature:  # the same one again changes nothing
         raise NotAllowed(order.state, Trigger.SIGN)
-    if order.state is OrderState.SIGNED:
+    elif order.state is OrderState.SIGNED:
         backend.orders.store(id)
     return _detail(call, id)
 
 
 def _capture(call: Call) -> Reply:
-    id = call.path["id"]
+    id, amount = call.path["id"], call.body["amount"]
     if not _done_before(call, id, Trigger.CAPTURE):
-        call.backend.captures.capture(id)
+        try:
+            call.backend.capturing(id, amount).capture(id, amount)
+        except WrongSignature:
+            raise
+        except ValueError as error:
+            raise _named(error) from error
     return _detail(call, id)
 
 
@@ -168,7 +186,8 @@ ROUTES = (
         body=(
             Field("id", ID, "Its id; made from the Idempotency-Key if none is given."),
             Field("payer", ADDRESS, "The buyer's account.", required=True),
-            Field("amount", AMOUNT, "Smallest units, as a text.", required=True),
+            Field("amount", AMOUNT, "Smallest units, as a text: exactly what is captured."),
+            Field("maximum", AMOUNT, "In place of amount: what is captured at most, by the checkout contract."),
             Field("valid_after", TIME, "Seconds since 1970, exclusive; 0 if it is not given."),
             Field("valid_before", TIME, "Seconds since 1970, exclusive."),
             Field("valid_seconds", whole(1, _YEAR), "In place of valid_before: from the newest block on."),
@@ -226,6 +245,7 @@ ROUTES = (
         {200: "OrderDetail"},
         Role.CASHIER,
         parts=(ORDER_ID,),
+        body=(Field("amount", AMOUNT, "Smallest units, of an order with a maximum: what is taken of it."),),
     ),
     Route(
         "POST",
