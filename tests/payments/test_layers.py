@@ -20,6 +20,7 @@ LAYERS = [
     {"configuration"},
     {"service"},
     {"x402"},
+    {"demo"},
 ]
 # Apart from the product's layers.
 APART = {"testing"}

@@ -6,6 +6,7 @@ from foreseal.cli.commands import Commands
 
 _COMMANDS = {
     "check": "pay_check:check_command",
+    "demo": "pay_demo:demo_command",
     "keys": "pay_keys:keys_group",
     "serve": "pay_serve:serve_command",
     "spent": "pay_spent:spent_command",

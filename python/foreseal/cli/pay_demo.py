@@ -1,0 +1,75 @@
+"""`foreseal pay demo`: the life of payments on a development chain, state by state."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+import click
+from eth_account import Account
+
+from foreseal._core import derive_accounts
+from foreseal.client import Client, ClientError
+from foreseal.payments.chain import ChainError
+from foreseal.payments.contracts.development import LEAST_ACCOUNTS, TOKEN
+from foreseal.payments.demo import NotDevelopment, Stage, Surprise, Walk
+from foreseal.payments.ledger import Database
+from foreseal.server.settings import DevChain
+
+# Seconds between two looks at the chain.
+_LOOK = 0.005
+_URL = re.compile(r"http://\S+:\d+")
+# Seconds that the node gets to end by itself.
+_PATIENCE = 30
+
+
+@click.command("demo")
+@click.option("--node", "url", metavar="URL", help="A running `foreseal dev --payments`.  [default: one of its own]")
+def demo_command(url: str | None) -> None:
+    """Show the life of a payment: order, capture, refunds, void, cancellation, expiry.
+
+    It plays the merchant and a buyer on a development chain, says each state as it is reached, tries what must not be
+    possible, and moves the chain's clock. Nothing is kept but what the chain has.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            _play(url or stack.enter_context(_own_node()), stack)
+        except (NotDevelopment, Surprise, ChainError, ClientError) as error:
+            raise click.ClickException(f"{url or 'the demonstration'}: {error}") from None
+
+
+def _play(url: str, stack: contextlib.ExitStack) -> None:
+    mnemonic = DevChain().mnemonic
+    accounts = [Account.from_key(key) for _, key in derive_accounts(mnemonic, LEAST_ACCOUNTS)]
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="foreseal-"))
+    database = Database(f"sqlite:///{folder}/demo.db")
+    stack.callback(database.close)
+    client = stack.enter_context(Client(url))
+    stage = Stage(client, database, accounts, lambda: time.sleep(_LOOK), time.perf_counter)
+    click.echo(f"Payments on {url}: token {TOKEN}, merchant {stage.key.address}")
+    Walk(stage, click.echo).play()
+
+
+@contextlib.contextmanager
+def _own_node() -> Iterator[str]:
+    """The URL of a `foreseal dev --payments`, which ends with the context. Raises `NotDevelopment` without one."""
+    command = [sys.executable, "-m", "foreseal", "dev", "--payments", "--port", "0"]
+    with (
+        tempfile.TemporaryFile("w+") as said,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as running,  # noqa: S603 - our own command
+    ):
+        assert running.stdout is not None
+        try:
+            for line in running.stdout:
+                if found := _URL.search(line):
+                    break
+            else:
+                said.seek(0)
+                raise NotDevelopment(f"the node did not start: {said.read().strip()}")
+            yield found[0]
+        finally:
+            running.terminate()
+            running.communicate(timeout=_PATIENCE)

@@ -1,0 +1,129 @@
+"""Who and what the walk needs: the merchant's ledger, a buyer, and a chain whose time can be moved."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from eth_account.signers.local import LocalAccount
+from eth_utils.address import to_checksum_address
+
+from foreseal.payments.cancellations import Cancellations
+from foreseal.payments.captures import Captures
+from foreseal.payments.chain import ChainError, Policy, RpcNode, Token, Unanswered
+from foreseal.payments.chain.rpc import Requests
+from foreseal.payments.contracts.development import CHECKOUT, FUNDS, NAME, TOKEN, VERSION, Development
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders import Orders
+from foreseal.payments.progress import Progress
+from foreseal.payments.refunds import Refunds
+from foreseal.payments.sending import Intents, Sender, building
+from foreseal.payments.typed_data import Domain, Message
+from foreseal.payments.watching import Watch, Watcher
+
+T = TypeVar("T")
+# merchant() of the checkout.
+_MERCHANT = bytes.fromhex("a5ff7651")
+# Looks at the chain before something counts as lost.
+_LOOKS = 1_000
+
+
+class NotDevelopment(Exception):
+    """The node is no `foreseal dev --payments` with these accounts."""
+
+
+class Stage:
+    """The merchant of a development chain, a buyer, and the clock."""
+
+    def __init__(
+        self,
+        requests: Requests,
+        database: Database,
+        accounts: Sequence[LocalAccount],
+        pause: Callable[[], None],
+        seconds: Callable[[], float],
+    ) -> None:
+        """`accounts` are those of the development chain in their order, four at least; `pause` lets the node make a
+        step, `seconds` measures delays. Raises `NotDevelopment`, and what the node raises."""
+        people = Development.of([account.address for account in accounts])
+        by_address: dict[str, LocalAccount] = {account.address: account for account in accounts}
+        self._requests = requests
+        self.pause = pause
+        self.seconds = seconds
+        self.node = RpcNode(requests)
+        self.key, self.buyer = by_address[people.merchant], by_address[people.buyers[0]]
+        self._check()
+        self.sent_at = 0.0
+        """When the last capture was about to be sent, by `seconds`."""
+        self.ledger = Ledger(database, self.now, self._passed)
+        self.merchant = Merchant(
+            Domain(NAME, VERSION, self.node.chain_id(), TOKEN), self.key.address, checkout=CHECKOUT
+        )
+        policy = Policy()
+        sender = Sender(self.ledger, self.node, Intents(self.merchant.domain.chain_id, self.key), policy)
+        self.orders = Orders(self.ledger, self.node, self.merchant)
+        self.captures = Captures(self.ledger, sender, self.merchant)
+        self.cancellations = Cancellations(self.ledger, sender, self.merchant)
+        self.progress = Progress(self.ledger, sender, self.merchant)
+        self.refunds = Refunds(self.ledger, sender, self.merchant)
+        start = max(0, self.number("latest"))
+        watch = Watch(self.merchant.domain.chain_id, TOKEN, self.merchant.payee, start, policy)
+        self.watcher = Watcher(self.ledger, self.node, watch)
+
+    def now(self) -> int:
+        """The time of the block being built, seconds since 1970."""
+        return building(self.node).timestamp
+
+    def number(self, name: str) -> int:
+        """Number of a block; -1 if there is none."""
+        head = self.node.head(name)
+        return -1 if head is None else head.number
+
+    def signed(self, message: Message) -> bytes:
+        """The buyer's signature."""
+        return message.sign(self.merchant.domain, bytes(self.buyer.key))
+
+    def mine(self, blocks: int = 1) -> None:
+        """Seal so many blocks now."""
+        self._requests.request("anvil_mine", hex(blocks))
+
+    def pass_time(self, seconds: int) -> None:
+        """Move the clock on."""
+        self._requests.request("evm_increaseTime", seconds)
+
+    def finalize(self) -> None:
+        """Seal blocks until whatever was shown by now is final. Raises `NotDevelopment` if it never is."""
+        self.mine()
+        wanted = self.number("latest")
+        for _ in range(_LOOKS):
+            if self.number("finalized") >= wanted:
+                return
+            self.mine(max(1, wanted - self.number("finalized")))
+        raise NotDevelopment("no block becomes final, however many are sealed")
+
+    def until(self, look: Callable[[], T | None], what: str) -> T:
+        """Look, a step after the other, until there is something. Raises `NotDevelopment`, which names it."""
+        for _ in range(_LOOKS):
+            found = look()
+            if found:
+                return found
+            self.pause()
+        raise NotDevelopment(f"{what}: not after {_LOOKS} looks")
+
+    def _check(self) -> None:
+        """Raise `NotDevelopment` where the accounts are not those of the chain."""
+        try:
+            merchant = to_checksum_address(self.node.call(CHECKOUT, _MERCHANT, "latest")[-20:])
+            funds = Token(self.node, TOKEN).balance(self.buyer.address, "pending")
+        except Unanswered:
+            raise
+        except (ChainError, ValueError):
+            raise NotDevelopment("no payment contracts: start it with `foreseal dev --payments`") from None
+        if merchant != self.key.address:
+            raise NotDevelopment(f"the checkout's merchant is {merchant}: start the node with the usual --mnemonic")
+        if funds < FUNDS // 1000:
+            raise NotDevelopment(f"the buyer {self.buyer.address} has {funds} units left: start a new chain")
+
+    def _passed(self, point: CrashPoint) -> None:
+        if point is CrashPoint.CAPTURE_STORED:
+            self.sent_at = self.seconds()

@@ -1,0 +1,234 @@
+"""The scenes: every state of the specification is reached, and every transition that it does not have refused."""
+
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from foreseal.payments.amounts import tokens
+from foreseal.payments.captures import NotCapturable
+from foreseal.payments.chain import Reverted
+from foreseal.payments.chain.token import receive_call
+from foreseal.payments.conservation import balance
+from foreseal.payments.demo.stage import Stage
+from foreseal.payments.ledger import DisbursementState, NotAllowed, NotCovered, OrderState, Step
+from foreseal.payments.orders import PermitTerms, Terms, authorization, message
+from foreseal.payments.typed_data import random_nonce
+
+HOUR = 3_600
+AMOUNT, MAXIMUM, ACTUAL = 25_000_000, 30_000_000, 12_340_000
+REFUNDS = (10_000_000, 5_000_000)
+BLOCKS = 12
+
+# What may be done with an order, by the specification's table "Payment authorization".
+ALLOWED: dict[OrderState, set[str]] = {
+    OrderState.DRAFTED: {"sign"},
+    OrderState.SIGNED: {"store"},
+    OrderState.STORED: {"capture", "void"},
+    OrderState.VOIDED: {"cancel"},
+    OrderState.CAPTURED: set(),
+    OrderState.CANCELED: set(),
+    OrderState.EXPIRED: set(),
+}
+
+
+class Surprise(Exception):
+    """A state is not what it should be: the walk ends."""
+
+
+class Walk:
+    """Plays the scenes and tells each state as it is reached."""
+
+    def __init__(self, stage: Stage, tell: Callable[[str], None]) -> None:
+        self.stage = stage
+        self.tell = tell
+        self.name = secrets.token_hex(3)
+        """Of this walk: orders of several on one chain have different names."""
+        self.reached: list[tuple[str, OrderState, Step]] = []
+        """Order, state and step, as they were reached."""
+        self.refused = 0
+        """Transitions that are not in the table, each tried and refused."""
+        self.delay = 0.0
+        """Seconds from the submission of the first capture until the node showed it."""
+        self.blocks = 0
+        """How many blocks, its own included, it took until that was confirmed."""
+
+    def play(self) -> None:
+        """All scenes. Raises `Surprise`, and what the stage raises."""
+        for scene in (self.capture, self.capture_less, self.void_and_cancel, self.expire):
+            self.tell("")
+            scene()
+        self._sum_up()
+
+    def capture(self) -> None:
+        """A capture is pre-confirmed, confirmed and final; then it is refunded in parts."""
+        self.tell("A capture, and refunds in parts")
+        id = self._stored("order", AMOUNT)
+        self.stage.captures.capture(id)
+        self.delay = self._captured(id)
+        self._confirmed(id)
+        self.stage.finalize()
+        self._advance(id, OrderState.CAPTURED, Step.FINAL)
+        for number, amount in enumerate(REFUNDS):
+            self._refund(f"{self.name}-refund-{number + 1}", id, amount)
+        try:
+            self.stage.refunds.refund(f"{self.name}-refund-3", id, AMOUNT)
+        except NotCovered as error:
+            self.tell(f"  refused: {error}")
+        else:
+            raise Surprise("more was refunded than captured")
+
+    def capture_less(self) -> None:
+        """A permit over a maximum is captured for less."""
+        self.tell("A permit over a maximum, captured for what it came to")
+        id, stage = f"{self.name}-maximum", self.stage
+        deadline = stage.now() + HOUR
+        to_sign = stage.orders.draft_permit(id, PermitTerms(stage.buyer.address, MAXIMUM, deadline))
+        self._reach(id, OrderState.DRAFTED, detail=f"at most {_dollars(MAXIMUM)}")
+        stage.orders.sign(id, stage.signed(to_sign))
+        self._reach(id, OrderState.SIGNED)
+        stage.orders.store(id)
+        self._reach(id, OrderState.STORED)
+        stage.captures.capture(id, ACTUAL)
+        self._captured(id, f"{_dollars(ACTUAL)}, ")
+
+    def void_and_cancel(self) -> None:
+        """A void is the merchant's decision, a cancellation the payer's; a capture after it reverts."""
+        self.tell("A void, the payer's cancellation, and a capture that comes too late")
+        id, stage = self._stored("void", AMOUNT), self.stage
+        stage.orders.void(id, "out of stock")
+        self._reach(id, OrderState.VOIDED, detail="the merchant's decision; on the chain nothing happened")
+        stage.cancellations.cancel(id, self._cancellation(id))
+        stage.until(lambda: stage.progress.advance(id).state is OrderState.CANCELED, "the cancellation")
+        self._reach(id, OrderState.CANCELED, Step.PROVISIONAL)
+        self._late(id, "authorization is used or canceled")
+        stage.finalize()
+        self._advance(id, OrderState.CANCELED, Step.FINAL)
+
+    def expire(self) -> None:
+        """An authorization that nobody used in time."""
+        self.tell("An authorization that expires")
+        id, stage = self._stored("late", AMOUNT), self.stage
+        stage.pass_time(2 * HOUR)
+        stage.mine()
+        try:
+            stage.captures.capture(id)
+        except NotCapturable as error:
+            self.tell(f"  refused: {error.obstacle}")
+        else:
+            raise Surprise("an expired authorization was captured")
+        self._late(id, "authorization is expired")
+        stage.finalize()
+        stage.progress.expire(id)
+        self._reach(id, OrderState.EXPIRED, detail="a block past its end is final, and its nonce unused")
+
+    def _stored(self, name: str, amount: int) -> str:
+        """An order whose authorization is stored, with each state on the way."""
+        id, stage = f"{self.name}-{name}", self.stage
+        now = stage.now()
+        terms = Terms(stage.buyer.address, amount, now - 1, now + HOUR, random_nonce())
+        to_sign = stage.orders.draft(id, terms)
+        self._reach(id, OrderState.DRAFTED, detail=f"{_dollars(amount)} from {stage.buyer.address}, for an hour")
+        stage.orders.sign(id, stage.signed(to_sign))
+        self._reach(id, OrderState.SIGNED, detail="by the buyer; no transaction, no money moved")
+        stage.orders.store(id)
+        self._reach(id, OrderState.STORED, detail="nothing is reserved")
+        return id
+
+    def _captured(self, id: str, more: str = "") -> float:
+        """Wait until the node shows a capture; how long that took, in seconds."""
+        stage = self.stage
+        stage.until(lambda: stage.progress.advance(id).state is OrderState.CAPTURED, "the capture")
+        delay, sealed = stage.seconds() - stage.sent_at, stage.number("latest")
+        shown = f"{more}{delay * 1000:.0f} ms after the submission, while block {sealed} is the newest sealed one"
+        self._reach(id, OrderState.CAPTURED, Step.PROVISIONAL, shown)
+        return delay
+
+    def _confirmed(self, id: str) -> None:
+        stage = self.stage
+        while stage.progress.advance(id).step is Step.PROVISIONAL:
+            stage.mine()
+            self.blocks += 1
+            if self.blocks > 2 * BLOCKS:
+                raise Surprise(f"{id} is not confirmed after {self.blocks} blocks")
+        self._reach(id, OrderState.CAPTURED, Step.CONFIRMED, f"{self.blocks} blocks")
+
+    def _refund(self, id: str, order: str, amount: int) -> None:
+        stage = self.stage
+        stage.refunds.refund(id, order, amount)
+        stage.until(lambda: stage.refunds.advance(id).state is DisbursementState.COMPLETE, "the refund")
+        left = _dollars(stage.refunds.refundable(order))
+        self.tell(f"  {id:<16} {'Complete':<30} {_dollars(amount)} back to the payer; {left} are left")
+
+    def _late(self, id: str, reason: str) -> None:
+        """A capture past the ledger, straight to the token: it reverts."""
+        stage, order = self.stage, self.stage.orders.get(id)
+        data = receive_call(authorization(order), order.signature)
+        try:
+            stage.node.estimate_gas(stage.key.address, order.token, data, "pending")
+        except Reverted as error:
+            self.tell(f"  reverts: {error.reason}")
+            if not error.reason.endswith(reason):
+                raise Surprise(f"a late capture reverts with {error.reason!r}") from error
+        else:
+            raise Surprise("a late capture does not revert")
+
+    def _advance(self, id: str, state: OrderState, step: Step) -> None:
+        self.stage.progress.advance(id)
+        self._reach(id, state, step)
+
+    def _reach(self, id: str, state: OrderState, step: Step = Step.IDLE, detail: str = "") -> None:
+        """Tell where an order is, try whatever must not be possible there, and see that it is where it was."""
+        self._expect(id, state, step)
+        self.reached.append((id, state, step))
+        place = state.value + ("" if step is Step.IDLE else f" ({step})")
+        self.tell(f"  {id:<16} {place:<30} {detail}".rstrip())
+        for name, act in self._acts(id).items():
+            if name not in ALLOWED[state]:
+                self._refuse(name, act)
+        self._expect(id, state, step)
+
+    def _expect(self, id: str, state: OrderState, step: Step) -> None:
+        order = self.stage.orders.get(id)
+        if (order.state, order.step) != (state, step):
+            raise Surprise(f"{id} is {order.state} ({order.step}), not {state} ({step})")
+
+    def _refuse(self, name: str, act: Callable[[], Any]) -> None:
+        with suppress(NotAllowed):
+            act()
+            raise Surprise(f"{name} was not refused")
+        self.refused += 1
+
+    def _acts(self, id: str) -> dict[str, Callable[[], Any]]:
+        """Everything that a merchant can do with an order."""
+        stage, order = self.stage, self.stage.orders.get(id)
+        acts: dict[str, Callable[[], Any]] = {
+            "sign": lambda: stage.orders.sign(id, stage.signed(message(order))),
+            "store": lambda: stage.orders.store(id),
+            "capture": lambda: stage.captures.capture(id, order.amount),
+            "void": lambda: stage.orders.void(id),
+        }
+        if order.checkout is None:
+            acts["cancel"] = lambda: stage.cancellations.cancel(id, self._cancellation(id))
+        return acts
+
+    def _cancellation(self, id: str) -> bytes:
+        return self.stage.signed(self.stage.cancellations.message(id))
+
+    def _sum_up(self) -> None:
+        self.stage.watcher.poll()
+        with self.stage.ledger.database.reading() as tx:
+            found = balance(tx)
+        if found.faults:
+            raise Surprise("; ".join(found.faults))
+        states = f"{len({state for _, state, _ in self.reached})} of {len(OrderState)} states reached"
+        captured, refunded, nobodys = map(_dollars, (found.captured, found.refunded, found.suspended))
+        self.tell("")
+        self.tell(
+            f"{states} of {len(OrderState)} states reached, {self.refused} transitions that are not allowed refused"
+        )
+        self.tell(f"The books balance: {captured} captured, {refunded} refunded, {nobodys} nobody's")
+
+
+def _dollars(amount: int) -> str:
+    return f"{tokens(amount).normalize():f} USDC"

@@ -1,0 +1,132 @@
+"""`foreseal pay demo`: each state of the specification is reached, and each transition that it has not refused."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_account import Account
+
+from command import foreseal
+from foreseal.payments.demo import NotDevelopment, Stage, Surprise, Walk
+from foreseal.payments.ledger import Database, NotAllowed, OrderState, Step
+from foreseal.payments.testing import with_payments
+from foreseal.testing import Chain, ChainSettings
+from live import live_node
+
+# As the specification has them, with the Expired that it leaves open; steps are the ledger's own.
+STATES = ["Drafted", "Signed, unused", "Stored, unused", "Used, captured", "Voided offchain", "Canceled", "Expired"]
+WAYS = {
+    "order": [
+        *(("Drafted", "idle"), ("Signed, unused", "idle"), ("Stored, unused", "idle")),
+        *(("Used, captured", step) for step in ("provisional", "confirmed", "final")),
+    ],
+    "maximum": [
+        *(("Drafted", "idle"), ("Signed, unused", "idle"), ("Stored, unused", "idle")),
+        ("Used, captured", "provisional"),
+    ],
+    "void": [
+        *(("Drafted", "idle"), ("Signed, unused", "idle"), ("Stored, unused", "idle"), ("Voided offchain", "idle")),
+        *(("Canceled", step) for step in ("provisional", "final")),
+    ],
+    "late": [
+        *(("Drafted", "idle"), ("Signed, unused", "idle"), ("Stored, unused", "idle")),
+        ("Expired", "idle"),
+    ],
+}
+# How many acts the table has in each state, of sign, store, capture, void and cancel; a permit cannot be canceled.
+ALLOWED = {"Drafted": 1, "Signed, unused": 1, "Stored, unused": 2, "Voided offchain": 1}
+REFUSED = sum((4 if name == "maximum" else 5) - ALLOWED.get(state, 0) for name, way in WAYS.items() for state, _ in way)
+
+
+class InProcess:
+    """A chain in this process, as a client asks it."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+
+    def request(self, method: str, *params: Any) -> Any:
+        return self.chain.rpc(method, *params)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(f"sqlite:///{tmp_path}/demo.db")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def chain() -> Iterator[Chain]:
+    with Chain(with_payments(ChainSettings(automine=False))) as chain:
+        yield chain
+
+
+def stage_on(chain: Chain, database: Database) -> Stage:
+    accounts = [Account.from_key(account.key) for account in chain.accounts]
+    ticks = iter(range(10**6))
+    return Stage(InProcess(chain), database, accounts, chain.step, lambda: float(next(ticks)))
+
+
+def test_each_state_is_reached_in_its_turn_and_nothing_else_is_possible(chain: Chain, database: Database) -> None:
+    told: list[str] = []
+    stage = stage_on(chain, database)
+    # A chain may have had walks before.
+    Walk(stage, lambda _: None).capture_less()
+    walk = Walk(stage, told.append)
+    walk.play()
+    for name, way in WAYS.items():
+        found = [(state.value, step.value) for id, state, step in walk.reached if id == f"{walk.name}-{name}"]
+        assert found == way
+    assert {state for _, state, _ in walk.reached} == set(OrderState)
+    assert [state.value for state in OrderState] == STATES
+    assert walk.refused == REFUSED
+    assert walk.blocks == 12
+    text = "\n".join(told)
+    for line in (
+        "25000000 units: 10000000 are left of the capture",
+        "reverts: FiatTokenV2: authorization is used or canceled",
+        "reverts: FiatTokenV2: authorization is expired",
+        "7 of 7 states reached",
+        "The books balance: 49.68 USDC captured, 15 USDC refunded, 0 USDC nobody's",
+    ):
+        assert line in text
+
+
+def test_it_ends_where_something_is_not_as_it_should_be(chain: Chain, database: Database) -> None:
+    stage = stage_on(chain, database)
+    walk = Walk(stage, lambda _: None)
+    id = walk._stored("order", 5)
+    with pytest.raises(Surprise, match=f"{id} is Stored, unused .idle., not Used, captured .final."):
+        walk._expect(id, OrderState.CAPTURED, Step.FINAL)
+    with pytest.raises(Surprise, match="void was not refused"):
+        walk._refuse("void", lambda: stage.orders.void(id))
+    with pytest.raises(NotAllowed):
+        stage.orders.void(id)
+
+
+def test_another_chain_is_refused(database: Database) -> None:
+    with Chain(ChainSettings()) as chain, pytest.raises(NotDevelopment, match="foreseal dev --payments"):
+        stage_on(chain, database)
+    with Chain(with_payments(ChainSettings())) as chain:
+        accounts = [Account.from_key(account.key) for account in chain.accounts]
+        with pytest.raises(NotDevelopment, match="the checkout's merchant is"):
+            Stage(InProcess(chain), database, accounts[1:], chain.step, time.perf_counter)
+    poor = foreseal("pay", "demo", "--node", "http://127.0.0.1:1")
+    assert (poor.returncode, poor.stdout) == (1, "")
+    assert "Connection refused" in poor.stderr
+
+
+def test_the_command_plays_it_on_a_running_node_and_on_one_of_its_own() -> None:
+    with live_node("--payments", "--chain-id", "84532") as node:
+        played = foreseal("pay", "demo", "--node", node.url)
+        assert (played.returncode, played.stderr) == (0, "")
+        assert "7 of 7 states reached" in played.stdout
+    own = foreseal("pay", "demo")
+    assert (own.returncode, own.stderr) == (0, "")
+    delays = [int(found) for found in re.findall(r"(\d+) ms after the submission", own.stdout)]
+    # A step is every 200 ms; how much longer it takes is the machine's affair.
+    assert len(delays) == 2
+    assert min(delays) < 2_000
