@@ -14,15 +14,16 @@ that are there are noted (matched to orders, or suspended), the cursor moves
 Subscriptions may tell when to look; what is there is what eth_getLogs says.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, select, update
+from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, Policy, Refused, Transfer, heads
-from foreseal.payments.chain.token import TRANSFERRED, address_topic, transfers
+from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, Policy, Refused, Transfer, Wish, heads
+from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST
 from foreseal.payments.ledger import Ledger, Overtaken, Step, locked
@@ -88,8 +89,20 @@ class _Piece:
 class Watcher:
     """Keeps the rows of transfers equal to the chain. Several may run on one database: one of them gets its way."""
 
-    def __init__(self, ledger: Ledger, node: Node, watch: Watch, progressed: Progressed | None = None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        node: Node,
+        watch: Watch,
+        progressed: Progressed | None = None,
+        ahead: Callable[[Sequence[Wish]], Node] | None = None,
+    ) -> None:
+        """`ahead` makes the node that was asked several things at once (`chain.ahead`)."""
         self._ledger = ledger
+        self._ahead = ahead
+        self._established = False
+        # Cursor up to which this one has read, the overlap too: until another block is there, only `pending` is news.
+        self._tip: tuple[int, str] | None = None
         self._node = node
         self._watch = watch
         self._progressed = progressed
@@ -113,13 +126,15 @@ class Watcher:
         while True:
             piece = self._read(again)
             self._ledger.passed(CrashPoint.WINDOW_READ)
-            with self._ledger.database.transaction() as tx:
+            # Lost with the power, it is read again.
+            with self._ledger.database.transaction(durable=False) as tx:
                 self._replace(tx, piece)
                 self._ledger.passed(CrashPoint.WINDOW_REPLACED)
             self._ledger.passed(CrashPoint.WINDOW_STORED)
             if self._progressed is not None:
                 self._progressed(piece.end.number, piece.newest.latest)
             if piece.last:
+                self._tip = (piece.end.number, piece.end.hash)
                 return
             again = False
 
@@ -127,6 +142,8 @@ class Watcher:
         """The cursor before the first block, which is on every chain."""
         watch = self._watch
         base = {"chain_id": watch.chain_id, "token": watch.token, "recipient": watch.recipient}
+        if self._established:
+            return
         with self._ledger.database.transaction() as tx:
             if tx.execute(select(cursors.c.block_number).where(self._mine).limit(1)).first() is None:
                 try:
@@ -134,6 +151,7 @@ class Watcher:
                         tx.execute(insert(cursors).values(**base, block_number=watch.start - 1, block_hash=""))
                 except IntegrityError:  # another watcher was first, with the same row
                     pass
+        self._established = True
 
     def _read(self, again: bool) -> _Piece:
         """The next piece; with `again`, from `overlap` below the newest cursor at most."""
@@ -143,7 +161,7 @@ class Watcher:
         tip = self._head(newest.latest)
         cursor, anchor = self._cursors()
         first = anchor + 1
-        if again:
+        if again and not cursor == (tip.number, tip.hash) == self._tip:
             first = max(self._watch.start, min(first, cursor[0] - self._watch.overlap + 1))
         end = min(first + self._watch.widest - 1, newest.latest)
         logs = list(self._logs(first, end)) if first <= end else []
@@ -161,17 +179,27 @@ class Watcher:
         return _Piece(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
 
     def _older(self, first: int, newest: Heads) -> tuple[list[Row[Any]], list[Row[Any]]]:
-        """Rows below a piece that are not final yet, and apart those that would become it on a chain that is gone.
+        """Rows below a piece whose step is another one by now, and apart those that would be final on a chain that is
+        gone.
 
         Receipts bring rows as well, and may have been read before the chain moved and noted after a scan.
         """
-        below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step != Step.FINAL)
+        reach = self._watch.policy.reach(newest)
+        changing = or_(
+            rows.c.block_number <= newest.finalized,
+            and_(rows.c.step == Step.PROVISIONAL, rows.c.block_number <= reach),
+            and_(rows.c.step == Step.CONFIRMED, rows.c.block_number > reach),
+        )
+        below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step != Step.FINAL, changing)
         with self._ledger.database.reading() as tx:
             older = list(tx.execute(below.order_by(rows.c.order_id)))
         settling = {row.block_number for row in older if row.block_number <= newest.finalized}
         hashes = {number: self._head(number).hash for number in settling}
-        stale = [row for row in older if hashes.get(row.block_number, row.block_hash) != row.block_hash]
-        return [row for row in older if row not in stale], stale
+        kept: list[Row[Any]] = []
+        stale: list[Row[Any]] = []
+        for row in older:
+            (kept if hashes.get(row.block_number, row.block_hash) == row.block_hash else stale).append(row)
+        return kept, stale
 
     def _cursors(self) -> tuple[tuple[int, str], int]:
         """The newest cursor, and the number of the newest one that is on the chain."""
@@ -197,23 +225,26 @@ class Watcher:
 
     def _transfers(self, logs: Sequence[Log], known: Sequence[Row[Any]], latest: int) -> list[Transfer]:
         """The transfers of logs, with their places in their transactions, which receipts tell."""
-        stored = {(row.transaction_hash, row.block_hash, row.log_index): row for row in known}
+        stored = {(row.transaction_hash, row.block_number, row.log_index): row for row in known}
         asked: dict[str, None] = {}
         found: dict[tuple[str, int], Transfer] = {}
         for log in logs:
-            row = stored.get((log.transaction_hash, log.block_hash, log.log_index))
-            if row is None or log.block_number > latest:
+            row = stored.get((log.transaction_hash, log.block_number, log.log_index))
+            # The hash of a block that is being built says nothing; once it is sealed, all is read anew.
+            sealed = log.block_number <= latest
+            if row is None or not _tells_of(log, row) or (sealed and log.block_hash != row.block_hash):
                 asked[log.transaction_hash] = None
             else:
-                found[log.transaction_hash, row.position] = Transfer(
-                    log, row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout
-                )
+                found[log.transaction_hash, row.position] = _noted(row, log)
         present = {*asked, *(hash for hash, _ in found)}
         # What was pre-confirmed after `pending` was read, and noted by its receipt, has not vanished.
-        asked |= {row.transaction_hash: None for row in known if row.block_number > latest} if latest >= 0 else {}
+        if latest >= 0:
+            pending = [row.transaction_hash for row in known if row.block_number > latest]
+            asked |= dict.fromkeys(hash for hash in pending if hash not in present)
         blocks = {log.transaction_hash: log.block_hash for log in logs if log.block_number <= latest}
+        node = self._asked_receipts(asked)
         for hash in asked:
-            receipt = self._node.receipt(hash)
+            receipt = node.receipt(hash)
             if hash in blocks and (receipt is None or receipt.block_hash != blocks[hash]):
                 raise Moving(f"transaction {hash} left its block while it was read")
             if receipt is None or (hash not in present and receipt.block_number <= latest):
@@ -222,6 +253,11 @@ class Watcher:
                 if each.recipient == self._watch.recipient:
                     found[hash, each.position] = each
         return list(found.values())
+
+    def _asked_receipts(self, hashes: Collection[str]) -> Node:
+        if self._ahead is None or len(hashes) < 2:
+            return self._node
+        return self._ahead([partial(_receipt, hash) for hash in hashes])
 
     def _head(self, number: int) -> Head:
         head = self._node.head(number)
@@ -239,9 +275,14 @@ class Watcher:
         for row in sorted(piece.known, key=lambda row: row.order_id or ""):
             if (row.transaction_hash, row.position) not in found:
                 self._vanish(tx, row)
+        before = {(row.transaction_hash, row.position): row for row in piece.known}
         for each in sorted(piece.found, key=lambda each: (each.log.block_number, each.log.log_index)):
             step = grade(self._watch.policy, each.log.block_number, piece.newest)
-            record(self._ledger, tx, Seen(self._watch.chain_id, each, step))
+            seen = Seen(self._watch.chain_id, each, step)
+            noted = before.get((each.log.transaction_hash, each.position))
+            # What is as it was needs no writing; whoever changed it meanwhile has read more.
+            if noted is None or any(getattr(noted, name) != value for name, value in seen.values().items()):
+                record(self._ledger, tx, seen)
         self._deepen(tx, piece)
         self._move(tx, piece)
 
@@ -275,6 +316,21 @@ class Watcher:
         settled = sorted(tx.execute(final).scalars())
         if len(settled) > 1:
             tx.execute(delete(cursors).where(self._mine, cursors.c.block_number.in_(settled[:-1])))
+
+
+def _receipt(hash: str, node: Node) -> object:
+    return node.receipt(hash)
+
+
+def _tells_of(log: Log, row: Row[Any]) -> bool:
+    """Whether a log has what the row has of it."""
+    return (topic_address(log.topics[1]), int.from_bytes(log.data[:32], "big")) == (row.sender, row.amount)
+
+
+def _noted(row: Row[Any], log: Log) -> Transfer:
+    """The transfer of a row, whose log was seen again."""
+    rest = (row.position, row.sender, row.recipient, row.amount, row.nonce, row.memo, row.checkout)
+    return Transfer(replace(log, block_hash=row.block_hash), *rest)
 
 
 def _same(row: Row[Any]) -> Any:

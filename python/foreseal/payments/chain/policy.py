@@ -22,6 +22,10 @@ class Tier(StrEnum):
     """Its block is `finalized`."""
 
 
+HIGHEST = 2**63 - 1
+"""No block has a higher number."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heads:
     """Numbers of the newest blocks, read before what they are compared with. -1: there is none yet."""
@@ -44,17 +48,21 @@ class Policy:
 
     def met(self, number: int, heads: Heads) -> bool:
         """Whether a block of this number is deep enough."""
+        return number <= self.reach(heads)
+
+    def reach(self, heads: Heads) -> int:
+        """Number of the newest block that is deep enough."""
         match self.tier:
             case Tier.PRECONFIRMED:
-                return True
+                return HIGHEST
             case Tier.SEALED:
-                return number <= heads.latest
+                return heads.latest
             case Tier.BLOCKS:
-                return number + self.blocks - 1 <= heads.latest
+                return heads.latest - self.blocks + 1
             case Tier.SAFE:
-                return number <= heads.safe
+                return heads.safe
             case Tier.FINALIZED:
-                return number <= heads.finalized
+                return heads.finalized
 
 
 def heads(node: Node) -> Heads:

@@ -100,7 +100,7 @@ class Backend:
 
     def drafting(self, payer: str) -> tuple[Orders, Node]:
         """Orders, and the node, which is asked at once what a new order of this payer asks it."""
-        node = self._ahead(
+        node = self.ahead(
             [
                 lambda node: node.head("pending"),
                 lambda node: node.head("latest"),
@@ -127,9 +127,10 @@ class Backend:
         ]
         if order.signature is not None:
             wishes.append(lambda node: node.estimate_gas(account, *call_of(order, amount), "pending"))
-        return Captures(self.ledger, self.sender.at(self._ahead(wishes)), self.merchant)
+        return Captures(self.ledger, self.sender.at(self.ahead(wishes)), self.merchant)
 
-    def _ahead(self, wishes: Sequence[Wish]) -> Node:
+    def ahead(self, wishes: Sequence[Wish]) -> Node:
+        """The node, for one operation, which is asked all of this at once."""
         return ahead(self.client, wishes)
 
     def close(self) -> None:

@@ -16,14 +16,15 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from foreseal.payments.chain import ChainError, FinalityBroken, Moment, Node
+from foreseal.payments.chain import ChainError, FinalityBroken, Moment, Node, Wish
 from foreseal.payments.ledger import LedgerError, OrderState, Overtaken
-from foreseal.payments.ledger.tables import orders
+from foreseal.payments.ledger.tables import attempts, orders, transactions
 from foreseal.payments.progress import NotExpired, Progress
 from foreseal.payments.sending import SendingError
 from foreseal.payments.service.agenda import Agenda
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 _UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
 # What a pass may meet: it is told, and the next pass tries again.
 _EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
+# Values of one query, and things that are looked at in one pass.
+_AT_ONCE = 200
 # Seconds between lines about catching up.
 _TELL = 2.0
 
@@ -70,7 +73,7 @@ class Worker:
         self._pool = pool
         self._changed = changed
         self._agenda = Agenda()
-        self._watcher = Watcher(backend.ledger, backend.node, backend.watch, self._read)
+        self._watcher = Watcher(backend.ledger, backend.node, backend.watch, self._read, backend.ahead)
         self._busy: set[tuple[str, str]] = set()
         self._looked: list[tuple[tuple[str, str], Any]] = []
         self._lock = threading.Lock()
@@ -141,7 +144,19 @@ class Worker:
         waiting = [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
-        self._submit(self._agenda.due([each for each in waiting if share.has(each[1])], now), moment)
+        due = self._agenda.due([each for each in waiting if share.has(each[1])], now)
+        self._submit(due, Moment(backend.ahead(self._receipts(due))))
+
+    def _receipts(self, subjects: list[tuple[str, str]]) -> list[Wish]:
+        """The receipts of what was sent for these, to be asked for at once."""
+        found: list[Wish] = []
+        with self._backend.database.reading() as tx:
+            for first in range(0, len(subjects), _AT_ONCE):
+                ids = [id for _, id in subjects[first : first + _AT_ONCE]]
+                mine = select(attempts.c.hash).join(transactions, transactions.c.id == attempts.c.transaction_id)
+                wanted = mine.where(transactions.c.subject.in_(ids), transactions.c.ending.is_(None))
+                found += [partial(_receipt, hash) for hash in tx.execute(wanted).scalars()]
+        return found
 
     def _submit(self, subjects: list[tuple[str, str]], moment: Node) -> None:
         """Have each looked at, unless that is being done."""
@@ -182,6 +197,10 @@ class Worker:
             kept = self._backend.refunds if kind == "refunds" else self._backend.payouts
             row = type(kept)(ledger, sender, merchant).advance(id)
         return (row.state, row.step)
+
+
+def _receipt(hash: str, node: Node) -> object:
+    return node.receipt(hash)
 
 
 class Running:
