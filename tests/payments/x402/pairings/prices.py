@@ -7,9 +7,6 @@ from typing import Any
 
 from payments.x402.world import NETWORK, SHOP, TOKEN
 
-AUTHORIZER = SHOP
-"""Signs claims of vouchers for the seller."""
-
 
 @dataclass(frozen=True)
 class Price:

@@ -3,12 +3,17 @@
 import contextlib
 import os
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from x402 import x402ResourceServer
 from x402.http import FacilitatorConfig, HTTPFacilitatorClient
 from x402.http.middleware.fastapi import payment_middleware, set_settlement_overrides
@@ -17,10 +22,17 @@ from x402.mechanisms.evm.batch_settlement.server import BatchSettlementEvmScheme
 from x402.mechanisms.evm.exact import ExactEvmServerScheme
 from x402.mechanisms.evm.upto import UptoEvmServerScheme
 
+from foreseal.client import Client
+from foreseal.payments.chain import RpcNode
+from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.x402.middleware import PaidRoutes
+from foreseal.payments.x402.offers import Shop
+from foreseal.payments.x402.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller import Seller
 from npm import find_node, install
-from payments.x402.pairings.prices import ALL, AUTHORIZER, HERE, as_json
+from payments.x402.pairings.prices import ALL, HERE, as_json
 from payments.x402.pairings.serving import serving
-from payments.x402.world import NETWORK, SHOP, World
+from payments.x402.world import AUTHORIZER, DOMAIN, NETWORK, SHOP, World
 
 Selling = Callable[[World, str, Path], AbstractContextManager[str]]
 """The URL of a seller that settles with the facilitator at a URL, with a folder for what it keeps."""
@@ -74,4 +86,31 @@ def typescript(world: World, facilitator: str, _: Path) -> Iterator[str]:
         server.communicate(timeout=30)  # it ends when its input does
 
 
-SERVERS: dict[str, Selling] = {"python": stock, "typescript": typescript}
+@contextlib.contextmanager
+def ours(world: World, facilitator: str, folder: Path) -> Iterator[str]:
+    """`PaidRoutes`."""
+    with contextlib.ExitStack() as opened:
+        database = Database(f"sqlite:///{folder}/seller.db")
+        opened.callback(database.close)
+        node = RpcNode(opened.enter_context(Client(world.url)))
+        settles = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator))
+        prices = {f"GET {price.path}": Price(price.amount, Scheme(price.scheme), Way(price.method)) for price in ALL}
+        shop = Shop(prices, SHOP.address, DOMAIN, authorizer=AUTHORIZER)
+        seller = Seller(Ledger(database, lambda: int(time.time())), node, settles, shop)
+
+        async def answer(request: Request) -> JSONResponse:
+            charged = next(price.charged for price in ALL if price.path == request.url.path)
+            if charged is not None:
+                request.state.payment.charge(charged)
+            return JSONResponse({"from": request.url.path})
+
+        @contextlib.asynccontextmanager
+        async def closing(_: Starlette) -> AsyncIterator[None]:
+            yield
+            await settles.aclose()
+
+        app = Starlette(routes=[Route(price.path, answer) for price in ALL], lifespan=closing)
+        yield opened.enter_context(serving(PaidRoutes(app, seller)))
+
+
+SERVERS: dict[str, Selling] = {"python": stock, "typescript": typescript, "ours": ours}

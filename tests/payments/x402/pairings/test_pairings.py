@@ -33,7 +33,7 @@ class Shop:
     """Whether both are."""
 
 
-@pytest.fixture(scope="module", params=PAIRS, ids=[f"{seller} by {facilitator}" for seller, facilitator in PAIRS])
+@pytest.fixture(scope="module", params=PAIRS, ids=[f"{seller}-by-{facilitator}" for seller, facilitator in PAIRS])
 def shop(
     request: pytest.FixtureRequest, node_of_x402: World, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shop]:
