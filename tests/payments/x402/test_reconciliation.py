@@ -1,7 +1,7 @@
 """What became of purchases, by the chain: a real node, a real facilitator, and sellers that say something else."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -26,8 +26,11 @@ RULES = policy(per_session=100_000, per_day=100_000)
 
 
 @pytest.fixture
-def new_url(tmp_path: Path) -> Callable[[], str]:
-    return lambda: f"sqlite:///{tmp_path}/buyer.db"
+def buyers(tmp_path: Path) -> Iterator[Buyers]:
+    """On one database: the other is tried where the tables are."""
+    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
+    yield made
+    made.close()
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
 """The transports of httpx and the adapter of requests: bodies, streams, redirects, hosts; the same for each."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -105,9 +106,11 @@ def asks(request: pytest.FixtureRequest) -> Callable[[Seller, Buyer], Ask]:
 
 
 @pytest.fixture
-def new_url(tmp_path: Any) -> Callable[[], str]:
-    """One database is enough here: the other is tried where the tables are."""
-    return lambda: f"sqlite:///{tmp_path}/buyer.db"
+def buyers(tmp_path: Path) -> Iterator[Buyers]:
+    """On one database: the other is tried where the tables are."""
+    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
+    yield made
+    made.close()
 
 
 Asks = Callable[[Seller, Buyer], Ask]

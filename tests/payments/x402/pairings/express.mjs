@@ -23,7 +23,7 @@ app.use(paymentMiddleware(routes, resources));
 for (const { path, charged } of prices) {
   app.get(path, (_, response) => {
     if (charged !== null) setSettlementOverrides(response, { amount: String(charged) });
-    response.json({ from: path });
+    response.status(path === "/broken" ? 500 : 200).json({ from: path });
   });
 }
 

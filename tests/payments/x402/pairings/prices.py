@@ -41,7 +41,9 @@ PRICES = (
 """Of what every party can do."""
 CHANNEL = Price("/channel", "batch-settlement", 100)
 """Asked for twice: a deposit, then a voucher."""
-ALL = (*PRICES, CHANNEL)
+BROKEN = Price("/broken", "exact", 900)
+"""Its handler answers 500, for which nobody charges."""
+ALL = (*PRICES, CHANNEL, BROKEN)
 
 
 def as_json() -> str:

@@ -30,7 +30,7 @@ from foreseal.payments.x402.offers import Shop
 from foreseal.payments.x402.prices import Price, Scheme, Way
 from foreseal.payments.x402.seller import Seller
 from npm import find_node, install
-from payments.x402.pairings.prices import ALL, HERE, as_json
+from payments.x402.pairings.prices import ALL, BROKEN, HERE, as_json
 from payments.x402.pairings.serving import serving
 from payments.x402.world import AUTHORIZER, DOMAIN, NETWORK, SHOP, World
 
@@ -60,6 +60,7 @@ def stock(world: World, facilitator: str, _: Path) -> Iterator[str]:
         def answer(response: Response, charged: int | None = price.charged, path: str = price.path) -> dict[str, str]:
             if charged is not None:
                 set_settlement_overrides(response, {"amount": str(charged)})
+            response.status_code = 500 if path == BROKEN.path else 200
             return {"from": path}
 
         app.get(price.path)(answer)
@@ -102,7 +103,7 @@ def ours(world: World, facilitator: str, folder: Path) -> Iterator[str]:
             charged = next(price.charged for price in ALL if price.path == request.url.path)
             if charged is not None:
                 request.state.payment.charge(charged)
-            return JSONResponse({"from": request.url.path})
+            return JSONResponse({"from": request.url.path}, 500 if request.url.path == BROKEN.path else 200)
 
         @contextlib.asynccontextmanager
         async def closing(_: Starlette) -> AsyncIterator[None]:

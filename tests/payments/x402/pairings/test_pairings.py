@@ -10,23 +10,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
+from eth_account.signers.local import LocalAccount
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
+from foreseal.payments.x402.buying import PayingTransport
+from foreseal.payments.x402.buying.tables import Proof, Stage
+from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.clients import CLIENTS, FORMS
 from payments.x402.pairings.facilitators import FACILITATORS
-from payments.x402.pairings.prices import CHANNEL, PRICES
+from payments.x402.pairings.prices import BROKEN, CHANNEL, PRICES
 from payments.x402.pairings.servers import SERVERS
-from payments.x402.world import BUYERS, SHOP, World
+from payments.x402.world import BUYERS, SHOP, STRANGER, World
 
 ALL = os.environ.get("FORESEAL_PAIRINGS") == "all"
 PAIRS = [(seller, facilitator) for facilitator in FACILITATORS for seller in SERVERS]
+
+
+@pytest.fixture
+def buyers(tmp_path: Path) -> Iterator[Buyers]:
+    """On one database: the other is tried where the tables are."""
+    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
+    yield made
+    made.close()
 
 
 @dataclass(frozen=True)
 class Shop:
     """A seller, with the facilitator that settles for it."""
 
+    name: str
     url: str
     world: World
     stock: bool
@@ -44,7 +58,7 @@ def shop(
         FACILITATORS[facilitator](node_of_x402, folder) as settles,
         SERVERS[seller](node_of_x402, settles, folder) as url,
     ):
-        yield Shop(url, node_of_x402, (seller != "ours") and (facilitator != "ours"))
+        yield Shop(seller, url, node_of_x402, (seller != "ours") and (facilitator != "ours"))
     node_of_x402.close()
 
 
@@ -71,3 +85,26 @@ def test_every_scheme_is_paid_once(shop: Shop, buyer: str, tmp_path: Path) -> No
     assert shop.world.balance(SHOP.address) == paid + taken
     assert shop.world.balance(BATCH_SETTLEMENT) == deposits + deposit
     assert shop.world.balance(key.address) == had - taken - deposit
+
+
+def test_what_a_seller_refuses_is_given_back(shop: Shop, buyers: Buyers) -> None:
+    """A buyer without tokens, and without an allowance for Permit2."""
+    answers = [_get(buyers, STRANGER, shop.url + price.path) for price in PRICES]
+    # @x402/express has a status of its own for the allowance.
+    allowance = 412 if shop.name == "typescript" else 402
+    assert [answer.status_code for answer in answers] == [402, allowance, allowance]
+    assert [(row.stage, row.proof) for row in buyers.rows()] == [(Stage.RETURNED, Proof.SELLER)] * len(PRICES)
+    assert buyers.day() == 0
+
+
+def test_what_a_seller_does_not_answer_stays_reserved(shop: Shop, buyers: Buyers) -> None:
+    """It charges nothing for an error, but does not say so."""
+    answer = _get(buyers, BUYERS[7], shop.url + BROKEN.path)
+    assert (answer.status_code, answer.json()) == (500, {"from": BROKEN.path})
+    assert buyers.stages() == [Stage.PRESENTED]
+    assert buyers.day() == BROKEN.amount
+
+
+def _get(buyers: Buyers, key: LocalAccount, url: str) -> httpx.Response:
+    with httpx.Client(transport=PayingTransport(buyers.buyer(policy(per_request=1200), key=key)), timeout=30) as client:
+        return client.get(url)

@@ -16,6 +16,8 @@ REQUIRED = "PAYMENT-REQUIRED"
 RESPONSE = "PAYMENT-RESPONSE"
 PAYMENT_REQUIRED = 402
 """The status."""
+# @x402/express answers 412 where Permit2 has no allowance.
+_REFUSALS = (PAYMENT_REQUIRED, 412)
 
 Headers = Callable[[str], str | None]
 """Gives a header of an answer by its name, whatever its case."""
@@ -56,12 +58,12 @@ def read_settlement(header: str | None) -> SettleResponse | None:
 def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, word: Word) -> Outcome | None:
     """What became of a payment of `amount` units, or of up to so many where it `varies`; None is not known.
 
-    A 402 that has nothing to say of a settlement is a refusal before one was tried. Where one was tried and failed, it
+    A refusal that says nothing of a settlement came before one was tried. Where one was tried and failed, it
     may still land: a facilitator that ran out of time has sent its transaction already.
     """
     told = get_header(RESPONSE)
     if told is None:
-        refused = status == PAYMENT_REQUIRED and get_header(REQUIRED) is not None
+        refused = status in _REFUSALS and get_header(REQUIRED) is not None
         return Outcome(None, Proof.SELLER) if refused and word is Word.SELLER else None
     settlement = read_settlement(told)
     if settlement is None or not settlement.success:
