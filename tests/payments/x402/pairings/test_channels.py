@@ -1,0 +1,159 @@
+"""Our buyer and payment channels, with the package's seller: deposits are the spending, vouchers are within it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from eth_account.signers.local import LocalAccount
+from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
+
+from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
+from foreseal.payments.x402.buying import OutcomeUnknown, PayingTransport, PaymentRefused, Rule
+from foreseal.payments.x402.buying.reconciliation import Reconciliation
+from foreseal.payments.x402.buying.tables import Stage
+from payments.x402.buyers import Buyers, policy
+from payments.x402.pairings.facilitators import FACILITATORS
+from payments.x402.pairings.prices import CHANNEL
+from payments.x402.pairings.servers import SERVERS
+from payments.x402.world import BUYERS, NETWORK, World
+
+RULES = policy(per_request=CHANNEL.amount, per_session=1500, per_day=1500, deposit=500)
+Ask = Callable[..., httpx.Response]
+
+
+@pytest.fixture(scope="module")
+def shop(node_of_x402: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("shop")
+    with FACILITATORS["ours"](node_of_x402, folder) as settles, SERVERS["python"](node_of_x402, settles, folder) as url:
+        yield url + CHANNEL.path
+
+
+@pytest.fixture
+def buyers(tmp_path: Path) -> Iterator[Buyers]:
+    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
+    yield made
+    made.close()
+
+
+class Losing(httpx.BaseTransport):
+    """Loses the answer to what is paid, once it is told to."""
+
+    def __init__(self) -> None:
+        self.within = httpx.HTTPTransport()
+        self.loses = False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = self.within.handle_request(request)
+        if self.loses and "PAYMENT-SIGNATURE" in request.headers:
+            response.close()
+            raise httpx.ReadError("the connection broke")
+        return response
+
+    def close(self) -> None:
+        self.within.close()
+
+
+@pytest.fixture
+def line() -> Iterator[Losing]:
+    made = Losing()
+    yield made
+    made.close()
+
+
+def ask(buyers: Buyers, line: Losing, url: str, key: object, rules: object = RULES) -> httpx.Response:
+    buyer = buyers.buyer(rules, key=key)  # type: ignore[arg-type]
+    return httpx.Client(transport=PayingTransport(buyer, line), timeout=30).get(url)
+
+
+def reading(key: LocalAccount, world: World) -> EthAccountSignerWithRPC:
+    """A signer that can look at the channel."""
+    return EthAccountSignerWithRPC(key, world.url)
+
+
+def test_deposits_are_what_counts_across_restarts(shop: str, buyers: Buyers, line: Losing, world: World) -> None:
+    key, deposits = BUYERS[10], world.balance(BATCH_SETTLEMENT)
+    counts = []
+    for number in range(15):
+        if number in (3, 8):
+            buyers.restart()
+        assert ask(buyers, line, shop, key).status_code == 200
+        counts.append(buyers.day())
+    assert counts == [500] * 5 + [1000] * 5 + [1500] * 5
+    assert buyers.stages() == [Stage.SPENT] * 15
+    assert sorted(row.amount for row in buyers.rows()) == [0] * 12 + [500] * 3
+    with pytest.raises(PaymentRefused, match=r"per session: 500 units .* 1500 of 1500"):
+        ask(buyers, line, shop, key)
+    assert world.balance(BATCH_SETTLEMENT) == deposits + 1500
+
+
+@pytest.mark.parametrize(("deposit", "asked"), [(0, None), (99, 100)])
+def test_a_deposit_has_a_cap_of_its_own(
+    shop: str, buyers: Buyers, line: Losing, deposit: int, asked: int | None
+) -> None:
+    with pytest.raises(PaymentRefused, match="per deposit: ") as caught:
+        ask(buyers, line, shop, BUYERS[11], policy(deposit=deposit))
+    [refusal] = caught.value.refusals
+    assert (refusal.rule, refusal.asked, refusal.cap) == (Rule.PER_DEPOSIT, asked, deposit)
+    assert buyers.rows() == []
+
+
+def test_a_voucher_whose_answer_was_lost_is_in_nobodys_way(
+    shop: str, buyers: Buyers, line: Losing, world: World
+) -> None:
+    """The seller has charged it, and says so: the next one is signed for both."""
+    signer = reading(BUYERS[12], world)
+    assert ask(buyers, line, shop, signer).status_code == 200
+    world.finalize()  # the package's signer looks at `latest`, and would deposit again as it sees no money there
+    line.loses = True
+    with pytest.raises(httpx.ReadError):
+        ask(buyers, line, shop, signer)
+    line.loses = False
+    assert [ask(buyers, line, shop, signer).status_code for _ in range(3)] == [200] * 3
+    # The one that was corrected was refused, and replaced by another.
+    assert buyers.stages() == [Stage.PRESENTED, Stage.RETURNED] + [Stage.SPENT] * 4
+    assert buyers.day() == 500
+
+
+def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
+    shop: str, buyers: Buyers, line: Losing, world: World
+) -> None:
+    signer = reading(BUYERS[13], world)
+    deposits = world.balance(BATCH_SETTLEMENT)
+    line.loses = True
+    with pytest.raises(httpx.ReadError):
+        ask(buyers, line, shop, signer)
+    line.loses = False
+    world.finalize()
+    reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()}, lambda: buyers.now)
+    assert reconciliation.run(BUYERS[13].address).concluded == 1
+    assert buyers.stages() == [Stage.SPENT]
+    assert ask(buyers, line, shop, signer).status_code == 200
+    assert buyers.day() == 500
+    assert world.balance(BATCH_SETTLEMENT) == deposits + 500
+
+
+def test_nothing_is_deposited_while_a_deposit_is_open(shop: str, buyers: Buyers, line: Losing) -> None:
+    """A signer that sees no chain does not know whether the channel has money."""
+    line.loses = True
+    with pytest.raises(httpx.ReadError):
+        ask(buyers, line, shop, BUYERS[14])
+    line.loses = False
+    with pytest.raises(OutcomeUnknown, match=f"for GET {shop} was presented"):
+        ask(buyers, line, f"{shop}?other", BUYERS[14])
+    assert buyers.day() == 500
+
+
+def test_a_buyer_that_lost_its_database_goes_on_with_its_channel(
+    shop: str, buyers: Buyers, line: Losing, world: World, tmp_path: Path
+) -> None:
+    signer = reading(BUYERS[15], world)
+    for _ in range(2):
+        assert ask(buyers, line, shop, signer).status_code == 200
+    world.finalize()
+    new = Buyers(f"sqlite:///{tmp_path}/new.db")
+    try:
+        assert ask(new, line, shop, signer).status_code == 200
+        assert new.day() == 0
+    finally:
+        new.close()
