@@ -9,6 +9,7 @@ _COMMANDS = {
     "demo": "pay_demo:demo_command",
     "keys": "pay_keys:keys_group",
     "serve": "pay_serve:serve_command",
+    "facilitator": "pay_facilitator:facilitator_command",
     "spent": "pay_spent:spent_command",
     "template": "pay_check:template_command",
 }

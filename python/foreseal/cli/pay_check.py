@@ -41,6 +41,7 @@ def check_command(file: Path) -> None:
     found = read_configuration(file)
     problems: list[str] = []
     account = _look(file, "payee", found.payee, problems, account=True)
+    _look(file, "facilitator", found.facilitator, problems, account=True)
     for number, hook in enumerate(found.webhooks):
         _look(file, f"webhooks[{number}]", hook, problems)
     if problems:

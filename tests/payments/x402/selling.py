@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -51,6 +52,8 @@ class Selling:
 
     def __init__(self, world: World, url: str, facilitator: Any = None, seconds_ahead: int = 0) -> None:
         self.runs: Counter[str] = Counter()
+        self.during: Callable[[], object] | None = None
+        """What happens while a handler is at work."""
         self.crashing = True
         """Whether the routes that crash do."""
         self.facilitator = facilitator or InProcess(world.facilitator(url))
@@ -66,6 +69,8 @@ class Selling:
 
     async def handler(self, request: Request) -> Response:
         self.runs[request.url.path] += 1
+        if self.during is not None:
+            await run_in_threadpool(self.during)
         if "amount" in request.path_params:
             request.state.payment.charge(request.path_params["amount"])
         return JSONResponse({"path": request.url.path, "run": self.runs[request.url.path]})

@@ -40,6 +40,8 @@ OWNER, PAUSER, BLACKLISTER = account(4), account(5), account(6)
 STRANGER = account(7)
 AUTHORIZER = account(8)
 BUYERS = [account(100 + number) for number in range(24)]
+NEWCOMER = account(200)
+"""Has tokens, and never allowed Permit2 anything."""
 
 
 class World:
@@ -142,7 +144,7 @@ def world(folder: Path) -> Iterator[World]:
     """A node of its own, with steps of 50 ms; final is what has two blocks on top of it."""
     everybody = [FACILITATOR, OTHER_FACILITATOR, SHOP, OWNER, PAUSER, BLACKLISTER, STRANGER, *BUYERS]
     setup = TokenSetup(OWNER.address, OWNER.address, PAUSER.address, BLACKLISTER.address, name="USDC")
-    token = TokenGenesis(setup, balances={each.address: FUNDS for each in BUYERS})
+    token = TokenGenesis(setup, balances={each.address: FUNDS for each in (*BUYERS, NEWCOMER)})
     genesis = orjson.loads(newest_genesis(CHAIN_ID))
     genesis["alloc"] |= {each.address.lower(): {"balance": hex(10**21)} for each in everybody}
     genesis["alloc"] |= token_alloc(token, CHAIN_ID) | x402_alloc()

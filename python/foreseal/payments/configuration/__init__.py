@@ -4,6 +4,7 @@ from foreseal.payments.configuration.file import Configuration, ConfigurationErr
 from foreseal.payments.configuration.secret import Secret, SecretError
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
+    FacilitatorSection,
     NodeSection,
     PayeeSection,
     PolicySection,
@@ -17,6 +18,7 @@ __all__ = [
     "Configuration",
     "ConfigurationError",
     "DatabaseSection",
+    "FacilitatorSection",
     "NodeSection",
     "PayeeSection",
     "PolicySection",

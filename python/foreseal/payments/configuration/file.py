@@ -11,6 +11,7 @@ from foreseal.payments.configuration.keys import described
 from foreseal.payments.configuration.secret import SecretError
 from foreseal.payments.configuration.sections import (
     DatabaseSection,
+    FacilitatorSection,
     NodeSection,
     PayeeSection,
     PolicySection,
@@ -27,6 +28,7 @@ SECTIONS: dict[str, type[Any]] = {
     "payee": PayeeSection,
     "database": DatabaseSection,
     "serve": ServeSection,
+    "facilitator": FacilitatorSection,
     "policy": PolicySection,
 }
 LISTS: dict[str, type[Any]] = {"webhooks": WebhookSection}
@@ -51,6 +53,7 @@ class Configuration:
     serve: ServeSection = field(default_factory=ServeSection)
     token: TokenSection | None = None
     payee: PayeeSection | None = None
+    facilitator: FacilitatorSection | None = None
     webhooks: tuple[WebhookSection, ...] = ()
 
     def need(self, section: S | None, name: str) -> S:

@@ -105,6 +105,12 @@ def _database(value: Any) -> str:
     return str(value)
 
 
+def _addresses(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is no list: write addresses in brackets")
+    return tuple(address(_text(each), "address") for each in value)
+
+
 def _listen(value: Any) -> tuple[str, int]:
     host, colon, port = _text(value).strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):
@@ -119,6 +125,7 @@ def _listen(value: Any) -> tuple[str, int]:
 TEXT = Kind(_text, "text")
 FLAG = Kind(_flag, False)
 ADDRESS = Kind(lambda value: address(_text(value), "address"), "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
+ADDRESSES = Kind(_addresses, ["0x036CbD53842c5426634e7929541eC2318f3dCF7e"])
 PATH = Kind(lambda value: Path(_text(value)), "payee.key")
 VARIABLE = Kind(lambda value: _matching(value, _VARIABLE, "name of an environment variable"), "SHOP_KEY")
 DATABASE = Kind(_database, "sqlite:///pay.db")

@@ -6,6 +6,7 @@ from pathlib import Path
 from foreseal.payments.chain import Policy, Tier
 from foreseal.payments.configuration.keys import (
     ADDRESS,
+    ADDRESSES,
     DATABASE,
     LISTEN,
     PATH,
@@ -84,6 +85,22 @@ class ServeSection:
     )
     checkout: str | None = key(ADDRESS, "The merchant's checkout; without it each order has one exact amount.", None)
     payouts: str | None = key(ADDRESS, "The payouts contract; without it there are no payouts.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class FacilitatorSection:
+    """The x402 facilitator, whose key pays the gas of settlements. One of key_file and key_env."""
+
+    key_file: Path | None = key(PATH, "File with the private key in hexadecimal, of mode 600.", None)
+    key_env: str | None = key(VARIABLE, "Environment variable with the private key.", None)
+    listen: tuple[str, int] = key(LISTEN, "Where it answers, HTTP.", ("127.0.0.1", 8602))
+    tokens: tuple[str, ...] = key(ADDRESSES, "It settles these alone; without them any.", ())
+    payees: tuple[str, ...] = key(ADDRESSES, "It settles payments to these alone; without them to any.", ())
+    wait_seconds: int = key(whole(1, 300, 5), "How long an answer waits for a settlement to be pre-confirmed.", 5)
+
+    def secret(self) -> Secret:
+        """Where the key is. Raises `SecretError` unless exactly one place is named."""
+        return Secret(self.key_file, self.key_env)
 
 
 @dataclass(frozen=True, slots=True)

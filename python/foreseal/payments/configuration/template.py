@@ -11,14 +11,21 @@ from foreseal.payments.configuration.keys import described
 
 # Of keys of which one has to be named, the one that a new file names.
 _CHOSEN = {"payee.key_file"}
-_EXAMPLES = {"webhooks.secret_file": "webhook.secret", "webhooks.secret_env": "HOOK_SECRET"}
+# What a merchant does without.
+_OPTIONAL = {"facilitator"}
+_EXAMPLES = {
+    "facilitator.key_file": "facilitator.key",
+    "facilitator.key_env": "FACILITATOR_KEY",
+    "webhooks.secret_file": "webhook.secret",
+    "webhooks.secret_env": "HOOK_SECRET",
+}
 
 
 def template() -> str:
     """The text of a new `pay.toml`."""
     lines = ["# What `foreseal pay` is told. Amounts are smallest units, paths relative to where it is started."]
     for name, kind in SECTIONS.items():
-        lines += ["", *_section(name, kind, f"[{name}]", "")]
+        lines += ["", *_section(name, kind, f"[{name}]", "# " if name in _OPTIONAL else "")]
     for name, kind in LISTS.items():
         lines += ["", *_section(name, kind, f"[[{name}]]", "# ")]
     return "\n".join(lines) + "\n"

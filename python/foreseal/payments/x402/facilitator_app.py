@@ -4,7 +4,6 @@ Answers of 200 say what is so, also that a payment is invalid; 400 what was wron
 not answer, so that nothing is known.
 """
 
-import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,6 +19,7 @@ from starlette.routing import Route
 from foreseal.payments.chain import ChainError
 from foreseal.payments.sending import SendingError
 from foreseal.payments.x402.facilitator import Facilitator
+from foreseal.payments.x402.following import Following
 from foreseal.payments.x402.identities import PaymentKey
 from foreseal.payments.x402.proof import Status
 from foreseal.payments.x402.wire import Malformed, read_body
@@ -35,18 +35,16 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlette:
-    """The ASGI application. While it runs, it follows what it settled until that is final, and sends it again where a
-    reorganisation took it back; `every` so many seconds."""
+    """The ASGI application.
+
+    Where its server tells it when it starts and ends (ASGI lifespan), it follows what it settled until that is final,
+    `every` so many seconds; otherwise let somebody call `follow`.
+    """
 
     @contextlib.asynccontextmanager
     async def following(_: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(_follow(facilitator, every))
-        try:
+        with Following(lambda: follow(facilitator), every):
             yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def verify(request: Request) -> Response:
         payment, requirements = read_body(await read_bounded(request))
@@ -124,13 +122,7 @@ def _answer(found: BaseModel) -> Response:
     return JSONResponse(found.model_dump(by_alias=True, exclude_none=True, mode="json"))
 
 
-async def _follow(facilitator: Facilitator, every: float) -> None:
-    while True:
-        try:
-            errors = await run_in_threadpool(facilitator.settlements.resume)
-        except Exception:  # whatever it was, settlements must go on being followed
-            _log.exception("settlements could not be followed")
-        else:
-            for payment, error in errors.items():
-                _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})
-        await asyncio.sleep(every)
+def follow(facilitator: Facilitator) -> None:
+    """Look once at all settlements that are not final, and send again what is not on the chain."""
+    for payment, error in facilitator.settlements.resume().items():
+        _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})

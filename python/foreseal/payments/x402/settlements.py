@@ -56,7 +56,7 @@ class Patience:
 
     seconds: float = 5.0
     """For the payer's turn, and for a receipt."""
-    look: float = 0.02
+    look: float = 0.05
     """Seconds between two looks."""
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep

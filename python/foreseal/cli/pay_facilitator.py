@@ -1,0 +1,68 @@
+"""`foreseal pay facilitator`: x402 payments checked and settled for sellers, until it is told to stop."""
+
+import os
+import time
+from pathlib import Path
+
+import click
+from eth_account.signers.local import LocalAccount
+from sqlalchemy.exc import SQLAlchemyError
+
+from foreseal.cli.pay_check import configured, read_configuration, refused
+from foreseal.cli.pay_serve import serve_application
+from foreseal.client import Client
+from foreseal.payments.chain import ChainError, RpcNode
+from foreseal.payments.configuration import Configuration, ConfigurationError, SecretError
+from foreseal.payments.ledger import Database, Ledger, WrongSchema
+from foreseal.payments.sending import Intents, Sender
+from foreseal.payments.x402.facilitator import Bounds, Facilitator
+from foreseal.payments.x402.facilitator_app import facilitator_app, follow
+from foreseal.payments.x402.following import Following
+from foreseal.payments.x402.settlements import Patience, Settlements
+
+
+@click.command("facilitator")
+@configured
+def facilitator_command(config: Path) -> None:
+    """Check and settle x402 payments for sellers, and pay the gas: /verify, /settle, /supported, /status.
+
+    Several processes may run on one PostgreSQL with one key. Ctrl-C stops it.
+    """
+    configuration = read_configuration(config)
+    try:
+        section = configuration.need(configuration.facilitator, "facilitator")
+        account = section.secret().account(os.environ)
+        database = Database(configuration.database.url)
+    except ConfigurationError as error:
+        raise refused(error.problems) from None
+    except (SecretError, WrongSchema) as error:
+        raise refused([f"{config}: {error}"]) from None
+    except SQLAlchemyError as error:
+        # Its own words may hold the URL, and with it a password.
+        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
+    with Client(configuration.node.url) as client:
+        try:
+            facilitator = _made(configuration, database, RpcNode(client), account)
+            host, port = section.listen
+            with Following(lambda: follow(facilitator), configuration.node.poll_ms / 1000):
+                serve_application(facilitator_app(facilitator), host, port, "foreseal pay facilitator")
+        finally:
+            database.close()
+
+
+def _made(configuration: Configuration, database: Database, node: RpcNode, account: LocalAccount) -> Facilitator:
+    """Raises ClickException if the node is of another chain, or does not answer."""
+    section = configuration.need(configuration.facilitator, "facilitator")
+    wanted = configuration.node.chain_id
+    try:
+        found = node.chain_id()
+    except ChainError as error:
+        raise click.ClickException(f"{configuration.node.url}: {error}") from None
+    if found != wanted:
+        raise click.ClickException(f"{configuration.node.url}: is of chain {found}, node.chain_id is {wanted}")
+    policy = configuration.policy
+    ledger = Ledger(database, lambda: int(time.time()))
+    sender = Sender(ledger, node, Intents(wanted, account), policy.policy(), policy.fees())
+    patience = Patience(seconds=section.wait_seconds)
+    bounds = Bounds(frozenset(section.tokens), frozenset(section.payees))
+    return Facilitator(Settlements(ledger, sender, patience), bounds)

@@ -1,0 +1,74 @@
+"""A seller as a process of its own: `python -m payments.x402.shop_process NODE DATABASE FACILITATOR RUNS`.
+
+FACILITATOR is the URL of one, or `here`: then it settles by itself. Every run of a handler adds a line to the file
+RUNS. Prints its URL, and ends with its standard input.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from x402.http.facilitator_client import HTTPFacilitatorClient
+from x402.http.facilitator_client_base import FacilitatorConfig
+
+from foreseal.client import Client
+from foreseal.payments.chain import Policy, RpcNode
+from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.sending import Intents, Sender
+from foreseal.payments.x402.facilitator import Facilitator, InProcess
+from foreseal.payments.x402.middleware import PaidRoutes
+from foreseal.payments.x402.offers import Shop
+from foreseal.payments.x402.prices import Price, Scheme, Way
+from foreseal.payments.x402.seller import Seller
+from foreseal.payments.x402.settlements import Settlements
+from foreseal.server.listener import Listener
+from foreseal.server.listening import listen
+from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP
+
+PRICES = {
+    "GET /report": Price(1000),
+    "GET /permit2": Price(1000, way=Way.PERMIT2),
+    "GET /upto": Price(1000, Scheme.UPTO),
+}
+
+
+def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> None:
+    """Serve until standard input ends."""
+    node = RpcNode(Client(node_url))
+    ledger = Ledger(Database(database_url), lambda: int(time.time()))
+    facilitator: Any = HTTPFacilitatorClient(FacilitatorConfig(url=facilitator_url))
+    if facilitator_url == "here":
+        sender = Sender(ledger, node, Intents(CHAIN_ID, FACILITATOR), Policy())
+        facilitator = InProcess(Facilitator(Settlements(ledger, sender)))
+    seller = Seller(ledger, node, facilitator, Shop(PRICES, SHOP.address, DOMAIN))
+
+    async def handler(request: Request) -> Response:
+        file = os.open(runs, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, f"{request.state.payment.payment.key.name}\n".encode())
+        os.close(file)
+        if request.url.path == "/upto":
+            request.state.payment.charge(400)
+        return JSONResponse({"by": os.getpid()})
+
+    app = Starlette(routes=[Route(path.partition(" ")[2], handler) for path in PRICES])
+    asyncio.run(serve(PaidRoutes(app, seller)))
+
+
+async def serve(app: Any) -> None:
+    """Print where, and answer until standard input ends."""
+    with listen("127.0.0.1", 0) as listening:
+        listener = Listener(app, listening)
+        await listener.start()
+        print(listener.url, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        await listener.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,393 @@
+"""Everything that is tried against a seller and a facilitator: each attempt fails, and nobody loses anything."""
+
+import asyncio
+import base64
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from x402 import x402Client
+from x402.http.utils import encode_payment_signature_header
+from x402.mechanisms.evm.exact.client import ExactEvmScheme
+from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
+from x402.schemas import PaymentPayload, PaymentRequired
+
+from foreseal.payments.typed_data import Cancellation
+from foreseal.payments.x402.facilitator_app import facilitator_app
+from foreseal.payments.x402.identities import settled
+from payments.x402.paying import by_hand, demand, over_permit2, pay
+from payments.x402.selling import ORIGIN, Selling, settlement
+from payments.x402.world import (
+    BLACKLISTER,
+    BUYERS,
+    DOMAIN,
+    FACILITATOR,
+    NEWCOMER,
+    PAUSER,
+    SHOP,
+    STRANGER,
+    World,
+)
+
+BUYER = BUYERS[16]
+
+
+@pytest.fixture
+def selling(world: World, url: str) -> Selling:
+    return Selling(world, url)
+
+
+@contextmanager
+def nothing_moves(world: World) -> Iterator[None]:
+    """Neither money nor a transaction of the facilitator."""
+
+    def now() -> tuple[int, int, int]:
+        return world.balance(BUYER.address), world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+
+    before = now()
+    yield
+    assert now() == before
+
+
+@contextmanager
+def one_payment(world: World, amount: int = 1000) -> Iterator[None]:
+    """One transfer, and no transaction of the facilitator that reverts."""
+    before, start = world.balance(SHOP.address), world.pending
+    yield
+    assert world.balance(SHOP.address) == before + amount
+    assert all(receipt["status"] == "0x1" for receipt in world.receipts_of(FACILITATOR.address, start))
+
+
+def cancel(world: World, payment: PaymentPayload) -> None:
+    """The payer takes a payment back on the chain."""
+    nonce = payment.payload["authorization"]["nonce"]
+    signature = Cancellation(BUYER.address, nonce).sign(DOMAIN, bytes(BUYER.key))
+    given = (BUYER.address, bytes.fromhex(nonce[2:]), signature)
+    world.act(BUYER, "cancelAuthorization(address,bytes32,bytes)", *given)
+
+
+def test_replay_of_a_settled_payment(world: World, selling: Selling) -> None:
+    with one_payment(world):
+        payment = selling.bought(BUYER, "/report")
+        first = selling.get("/report", payment)
+        assert first.status_code == 200
+        for _ in range(3):
+            assert selling.get("/report", payment).content == first.content
+        assert selling.get("/other", payment).status_code == 402
+    assert selling.runs == {"/report": 1}
+
+
+def test_replay_after_a_restart(world: World, url: str) -> None:
+    with one_payment(world):
+        payment = Selling(world, url).bought(BUYER, "/report")
+        first = Selling(world, url).get("/report", payment)
+        restarted = Selling(world, url)
+        assert restarted.get("/report", payment).content == first.content
+        assert not restarted.runs
+
+
+@pytest.mark.parametrize("ask", [demand, over_permit2], ids=["eip3009", "permit2"])
+def test_replay_at_a_shop_that_lost_its_database(world: World, tmp_path: Path, ask: Callable[..., Any]) -> None:
+    path = "/report" if ask is demand else "/permit2"
+    with one_payment(world):
+        first = Selling(world, f"sqlite:///{tmp_path}/first.db")
+        payment = first.bought(BUYER, path)
+        assert first.get(path, payment).status_code == 200
+        forgetful = Selling(world, f"sqlite:///{tmp_path}/second.db")
+        assert forgetful.get(path, payment).status_code == 402
+        assert not forgetful.runs
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"valid_before": int(time.time()) - 10},
+        {"valid_before": int(time.time()) + 2},
+        {"valid_after": int(time.time()) + 3600, "valid_before": int(time.time()) + 7200},
+        {"payee": STRANGER.address},
+        {"value": 999},
+        {"payer": BUYERS[17].address},
+    ],
+    ids=["expired", "about to expire", "early", "wrong payee", "too little", "somebody else's money"],
+)
+def test_a_payment_that_is_not_what_was_asked_for(world: World, selling: Selling, terms: dict[str, Any]) -> None:
+    with nothing_moves(world):
+        payment = by_hand(BUYER, selling.demand("/report"), **terms)
+        assert selling.get("/report", payment).status_code == 402
+    assert not selling.runs
+
+
+def test_a_demand_that_the_buyer_changed(world: World, selling: Selling) -> None:
+    with nothing_moves(world):
+        asked = selling.demand("/report")
+        cheap = pay(BUYER, asked.model_copy(update={"amount": "1"}))
+        assert selling.get("/report", cheap).json()["error"] == "payment_does_not_match"
+        to_self = pay(BUYER, asked.model_copy(update={"pay_to": BUYER.address}))
+        assert selling.get("/report", to_self).json()["error"] == "payment_does_not_match"
+    assert not selling.runs
+
+
+def test_cancel_then_use(world: World, selling: Selling) -> None:
+    payment = selling.bought(BUYER, "/report")
+    with nothing_moves(world):
+        cancel(world, payment)
+        assert selling.get("/report", payment).status_code == 402
+    assert not selling.runs
+
+
+def test_cancel_while_the_handler_is_at_work(world: World, selling: Selling) -> None:
+    payment = selling.bought(BUYER, "/report")
+    selling.during = lambda: cancel(world, payment)
+    with nothing_moves(world):
+        found = selling.get("/report", payment)
+        assert (found.status_code, settlement(found).success) == (402, False)
+        assert "run" not in found.json()
+        with world.rollback():
+            world.finalize()
+            id = settled(payment, payment.accepted).key.name
+            status = selling.get(f"/x402/payments/{id}").json()
+            assert (status["status"], status["neverSettled"]) == ("canceled", True)
+
+
+def test_blacklisted_between_verifying_and_settling(world: World, selling: Selling) -> None:
+    payment = selling.bought(BUYER, "/report")
+    selling.during = lambda: world.act(BLACKLISTER, "blacklist(address)", BUYER.address)
+    try:
+        with nothing_moves(world):
+            found = selling.get("/report", payment)
+            assert (found.status_code, settlement(found).success) == (402, False)
+            assert selling.get("/report", payment).status_code == 402
+    finally:
+        world.act(BLACKLISTER, "unBlacklist(address)", BUYER.address)
+    with one_payment(world):
+        assert selling.get("/report", payment).json()["run"] == 1
+    assert selling.runs == {"/report": 1}
+
+
+def test_paused(world: World, selling: Selling) -> None:
+    payment = selling.bought(BUYER, "/report")
+    permit2 = selling.bought(BUYER, "/permit2")
+    world.act(PAUSER, "pause()")
+    try:
+        with nothing_moves(world):
+            assert selling.get("/report", payment).status_code == 402
+            assert selling.get("/permit2", permit2).status_code == 402
+            assert not selling.runs
+    finally:
+        world.act(PAUSER, "unpause()")
+    with one_payment(world):
+        assert selling.get("/report", payment).status_code == 200
+
+
+def test_an_authorization_that_a_third_party_submits_first(world: World, selling: Selling) -> None:
+    """The money arrives as it was signed, and the payer gets what they paid for."""
+    payment = selling.bought(BUYER, "/report")
+    terms = payment.payload["authorization"]
+    given = (
+        terms["from"],
+        terms["to"],
+        int(terms["value"]),
+        int(terms["validAfter"]),
+        int(terms["validBefore"]),
+        bytes.fromhex(terms["nonce"].removeprefix("0x")),
+        bytes.fromhex(payment.payload["signature"].removeprefix("0x")),
+    )
+    kinds = "address,address,uint256,uint256,uint256,bytes32,bytes"
+    stolen: list[str] = []
+
+    def submit() -> None:
+        stolen.append(world.act(STRANGER, f"transferWithAuthorization({kinds})", *given)["transactionHash"])
+
+    selling.during = submit
+    sent = world.sent_by(FACILITATOR.address)
+    with one_payment(world):
+        found = selling.get("/report", payment)
+        assert settlement(found).transaction == stolen[0]
+    assert world.sent_by(FACILITATOR.address) == sent
+
+
+def test_a_permit_that_a_third_party_submits_first(world: World, tmp_path: Path) -> None:
+    selling = Selling(world, f"sqlite:///{tmp_path}/shop.db")
+    required = selling.get("/permit2")
+
+    async def signing() -> PaymentPayload:
+        signer = EthAccountSignerWithRPC(NEWCOMER, world.url)
+        stock = x402Client().register("eip155:84532", ExactEvmScheme(signer))
+        found = await stock.create_payment_payload(PaymentRequired.model_validate_json(required.content))
+        assert isinstance(found, PaymentPayload)
+        return found
+
+    payment = asyncio.run(signing())
+    assert payment.extensions is not None
+    permit = payment.extensions["eip2612GasSponsoring"]["info"]
+    signature = bytes.fromhex(permit["signature"].removeprefix("0x"))
+    given = (permit["from"], permit["spender"], int(permit["amount"]), int(permit["deadline"]), signature)
+    world.act(STRANGER, "permit(address,address,uint256,uint256,bytes)", *given)
+    with one_payment(world):
+        assert selling.get("/permit2", payment).json()["run"] == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "this is no base64!",
+        "",
+        base64.b64encode(b"no json").decode(),
+        base64.b64encode(b"[1,2,3]").decode(),
+        base64.b64encode(b"\xff\xfe{}").decode(),
+        base64.b64encode(orjson.dumps({"x402Version": 2, "payload": {}, "accepted": None})).decode(),
+        base64.b64encode(orjson.dumps({"x402Version": 2, "payload": None, "accepted": {}})).decode(),
+        base64.b64encode(orjson.dumps({"x402Version": 1, "payload": {}})).decode(),
+        base64.b64encode(b"[" * 5000).decode(),
+    ],
+)
+def test_headers_that_are_no_payment(selling: Selling, header: str) -> None:
+    found = selling.get("/report", headers={"payment-signature": header})
+    assert found.status_code == 400, found.text
+    assert found.json()["error"]
+    assert not selling.runs
+
+
+def test_a_doubled_header(world: World, selling: Selling) -> None:
+    payments = [encode_payment_signature_header(selling.bought(BUYER, "/report")) for _ in range(2)]
+    with nothing_moves(world):
+        headers = [("payment-signature", payments[0]), ("payment-signature", payments[1])]
+        found = selling.get("/report", headers=headers)
+        assert (found.status_code, found.json()["error"]) == (400, "PAYMENT-SIGNATURE: is given 2 times")
+
+
+def changed(payment: PaymentPayload, path: str, value: Any) -> Any:
+    """A payment in JSON with one field changed."""
+    found = orjson.loads(payment.model_dump_json(by_alias=True))
+    inner = found
+    *names, last = path.split(".")
+    for name in names:
+        inner = inner[name]
+    inner[last] = value
+    return found
+
+
+BROKEN = [
+    ("accepted", None),
+    ("accepted.amount", 1000),
+    ("accepted.amount", "-5"),
+    ("accepted.amount", str(2**256)),
+    ("accepted.asset", "0x12"),
+    ("accepted.network", "solana:mainnet"),
+    ("accepted.network", "eip155:x"),
+    ("accepted.payTo", ["0x"]),
+    ("accepted.scheme", "free"),
+    ("payload", []),
+    ("payload.authorization", None),
+    ("payload.authorization.nonce", "0x12"),
+    ("payload.authorization.value", 1.5),
+    ("payload.authorization.value", "1e3"),
+    ("payload.authorization.from", {}),
+    ("payload.authorization.validBefore", "\uff19"),
+    ("payload.signature", "0xzz"),
+    ("payload.signature", "0x" + "11" * 9000),
+    ("x402Version", "2"),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), BROKEN, ids=[f"{path}={str(value)[:20]}" for path, value in BROKEN])
+def test_fields_of_another_form(world: World, tmp_path: Path, path: str, value: Any) -> None:
+    facilitator = world.facilitator(f"sqlite:///{tmp_path}/facilitator.db")
+    shop = Selling(world, f"sqlite:///{tmp_path}/facilitator.db")
+    asked = demand(1000)
+    broken = changed(pay(BUYER, asked), path, value)
+    header = base64.b64encode(orjson.dumps(broken)).decode()
+    body = {"x402Version": 2, "paymentPayload": broken, "paymentRequirements": asked.model_dump(by_alias=True)}
+
+    async def both() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(facilitator_app(facilitator))
+        async with httpx.AsyncClient(transport=transport, base_url="http://facilitator.test") as client:
+            return [await client.post(f"/{each}", json=body) for each in ("verify", "settle")]
+
+    answers = [*asyncio.run(both()), shop.get("/report", headers={"payment-signature": header})]
+    assert [answer.status_code for answer in answers] == [400, 400, 400], [answer.text for answer in answers]
+    named = path.split(".")[-1].removesuffix("By")
+    assert all(named in answer.json()["error"] for answer in answers), answers[0].text
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"{}", b'{"paymentPayload":{}}', b"\xff", b"x" * 600_000])
+def test_calls_to_the_facilitator_that_are_none(world: World, tmp_path: Path, body: bytes) -> None:
+    app = facilitator_app(world.facilitator(f"sqlite:///{tmp_path}/facilitator.db"))
+
+    async def posting() -> list[httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://facilitator.test") as client:
+            found = [await client.post(f"/{each}", content=body) for each in ("verify", "settle")]
+            return [*found, await client.get("/status/nonsense"), await client.get("/verify")]
+
+    assert [answer.status_code for answer in asyncio.run(posting())] == [400, 400, 400, 405]
+
+
+def test_a_facilitator_that_times_out_after_sending(world: World, url: str) -> None:
+    class Silent:
+        """It settles, and its answer is lost."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+            self.verify, self.get_supported = inner.verify, inner.get_supported
+            self.lost = 1
+
+        async def settle(self, *given: Any) -> Any:
+            found = await self.inner.settle(*given)
+            if self.lost:
+                self.lost -= 1
+                raise httpx.ReadTimeout("no answer")
+            return found
+
+    selling = Selling(world, url)
+    selling.facilitator = Silent(selling.facilitator)
+    shop = Selling(world, url, selling.facilitator)
+    with one_payment(world):
+        payment = shop.bought(BUYER, "/report")
+        first = shop.get("/report", payment)
+        assert first.status_code == 409
+        assert shop.get(first.json()["status"]).json()["status"] == "settled"
+        again = shop.get("/report", payment)
+        assert again.json() == {"path": "/report", "run": 1}
+        assert settlement(again).success
+    assert shop.runs == {"/report": 1}
+
+
+def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: str) -> None:
+    class Lying:
+        """It says that it settled."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+            self.verify, self.get_supported = inner.verify, inner.get_supported
+            self.lies = 1
+
+        async def settle(self, *given: Any) -> Any:
+            if self.lies:
+                self.lies -= 1
+                found = await self.inner.verify(*given)
+                assert found.is_valid
+                return settlement_of_nothing(given[1].network)
+            return await self.inner.settle(*given)
+
+    shop = Selling(world, url, Lying(Selling(world, url).facilitator))
+    with one_payment(world):
+        assert shop.get("/report", shop.bought(BUYER, "/report")).status_code == 200
+        for _ in range(2):
+            asyncio.run(shop.seller.follow())
+    assert shop.runs == {"/report": 1}
+
+
+def settlement_of_nothing(network: str) -> Any:
+    from x402.schemas import SettleResponse
+
+    return SettleResponse(success=True, transaction="0x" + "12" * 32, network=network, payer=BUYER.address)
+
+
+def test_the_origin_of_the_shop_is_its_own(selling: Selling) -> None:
+    found = selling.get("/report", headers={"host": "evil.test"})
+    assert found.json()["resource"]["url"].startswith(ORIGIN)

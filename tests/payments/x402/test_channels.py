@@ -1,0 +1,150 @@
+"""batch-settlement: twenty requests by vouchers on one deposit, one claim, and what a channel refuses."""
+
+import asyncio
+import secrets
+from typing import Any
+
+import httpx
+import pytest
+from x402 import x402Client
+from x402.http.clients.httpx import x402AsyncTransport
+from x402.http.utils import decode_payment_signature_header
+from x402.mechanisms.evm.batch_settlement.client import (
+    BatchSettlementEvmScheme,
+    BatchSettlementEvmSchemeOptions,
+)
+from x402.mechanisms.evm.batch_settlement.server.channel_manager import (
+    BatchSettlementChannelManager,
+    ChannelManagerConfig,
+)
+from x402.mechanisms.evm.signers import EthAccountSigner
+from x402.schemas import PaymentPayload
+
+from payments.x402.selling import ORIGIN, Selling, settlement, signed
+from payments.x402.world import BUYERS, FACILITATOR, NETWORK, SHOP, TOKEN, World
+
+
+@pytest.fixture
+def selling(world: World, url: str) -> Selling:
+    return Selling(world, url)
+
+
+class Recorded(httpx.ASGITransport):
+    """Keeps the payments that pass."""
+
+    def __init__(self, app: Any) -> None:
+        super().__init__(app)
+        self.payments: list[PaymentPayload] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        given = request.headers.get("payment-signature")
+        if given is not None:
+            found = decode_payment_signature_header(given)
+            assert isinstance(found, PaymentPayload)
+            self.payments.append(found)
+        return await super().handle_async_request(request)
+
+
+def buying(selling: Selling, buyer: Any, times: int, path: str = "/tick") -> tuple[list[httpx.Response], Recorded]:
+    """So many requests of the stock client, which opens a channel for the first; and its payments."""
+    recorded = Recorded(selling.app)
+
+    async def all_of_them() -> list[httpx.Response]:
+        # Each its own channel, as the databases of the tests do not know of each other's.
+        salt = "0x" + secrets.token_hex(32)
+        config = BatchSettlementEvmSchemeOptions(salt=salt, deposit_strategy=lambda _: "3000")
+        stock = x402Client().register(NETWORK, BatchSettlementEvmScheme(EthAccountSigner(buyer), config))
+        transport = x402AsyncTransport(stock, recorded)
+        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+            return [await client.get(path) for _ in range(times)]
+
+    return asyncio.run(all_of_them()), recorded
+
+
+def manager(selling: Selling) -> BatchSettlementChannelManager:
+    """The package's, which claims vouchers and refunds channels."""
+    scheme = selling.seller.offers.server.get_registered_scheme(NETWORK, "batch-settlement")
+    config = ChannelManagerConfig(scheme, selling.facilitator, SHOP.address, TOKEN, NETWORK)
+    return BatchSettlementChannelManager(config)
+
+
+def test_twenty_vouchers_are_claimed_at_once(world: World, selling: Selling) -> None:
+    before, sent = world.balance(SHOP.address), world.sent_by(FACILITATOR.address)
+    answers, recorded = buying(selling, BUYERS[11], 21)
+    assert [answer.status_code for answer in answers] == [200] * 21, [answer.text for answer in answers]
+    assert selling.runs == {"/tick": 21}
+    assert [payment.payload["type"] for payment in recorded.payments] == ["deposit", *["voucher"] * 20]
+    assert settlement(answers[-1]).success
+    assert world.sent_by(FACILITATOR.address) == sent + 1
+
+    async def claiming() -> None:
+        await selling.seller.offers.start()
+        await manager(selling).claim_and_settle()
+
+    asyncio.run(claiming())
+    assert world.sent_by(FACILITATOR.address) == sent + 3  # the claim, and the money to its receiver
+    assert world.balance(SHOP.address) == before + 2100
+    stale = recorded.payments[2]
+    assert selling.get("/tick", stale).json()["run"] == 3  # the stored answer, and no other
+    assert selling.runs == {"/tick": 21}
+    another_sum = stale.payload["voucher"] | {"maxClaimableAmount": "250"}
+    forged = stale.model_copy(update={"payload": stale.payload | {"voucher": another_sum}})
+    assert selling.get("/tick", forged).status_code == 402
+    assert selling.runs == {"/tick": 21}
+
+
+def test_a_voucher_that_was_claimed_already_is_refused(selling: Selling) -> None:
+    _, recorded = buying(selling, BUYERS[12], 3)
+
+    async def claiming() -> None:
+        await selling.seller.offers.start()
+        await manager(selling).claim_and_settle()
+
+    asyncio.run(claiming())
+    # The chain knows it too, for a shop that has lost its database.
+    stale = recorded.payments[1]
+    verdict = asyncio.run(selling.facilitator.verify(stale, stale.accepted))
+    assert not verdict.is_valid
+    assert "cumulative" in verdict.invalid_reason
+
+
+def test_copies_of_a_voucher_run_the_handler_once(selling: Selling) -> None:
+    _, recorded = buying(selling, BUYERS[13], 1)
+    stock_payment = recorded.payments[0]
+
+    async def copies() -> list[httpx.Response]:
+        async with selling.client() as client:
+            return await asyncio.gather(*(client.get("/tick", headers=signed(stock_payment)) for _ in range(8)))
+
+    answers = asyncio.run(copies())
+    assert {answer.status_code for answer in answers} == {200}
+    assert selling.runs == {"/tick": 1}
+
+
+def test_a_voucher_whose_handler_crashed_was_not_charged_and_may_be_used_again(selling: Selling) -> None:
+    answers, recorded = buying(selling, BUYERS[14], 1, "/tick/crash")
+    assert answers[0].status_code == 409
+    status = selling.get(answers[0].json()["status"]).json()
+    assert (status["neverSettled"], status["grant"]) == (True, "Released")
+    selling.crashing = False
+    again = selling.get("/tick/crash", recorded.payments[0])
+    assert again.status_code == 200, again.text
+    assert selling.runs == {"/tick/crash": 2}
+    assert selling.get("/tick/crash", recorded.payments[0]).content == again.content
+    assert selling.runs == {"/tick/crash": 2}
+
+
+def test_what_is_left_of_a_channel_is_refunded(world: World, selling: Selling) -> None:
+    buyer = BUYERS[15]
+    funds, before = world.balance(buyer.address), world.balance(SHOP.address)
+    buying(selling, buyer, 3)
+    assert world.balance(buyer.address) < funds - 300
+
+    async def refunding() -> None:
+        await selling.seller.offers.start()
+        assert await manager(selling).refund()
+
+    asyncio.run(refunding())
+    assert world.balance(buyer.address) == funds - 300
+    asyncio.run(asyncio.wait_for(manager(selling).settle(), 20))
+    assert world.balance(SHOP.address) == before + 300
