@@ -25,15 +25,12 @@ COMMANDS = [
     ["keys", "revoke"],
     ["pay"],
     ["pay", "check"],
-<<<<<<< HEAD
+    ["pay", "facilitator"],
     ["pay", "keys"],
     ["pay", "keys", "create"],
     ["pay", "keys", "list"],
     ["pay", "keys", "revoke"],
     ["pay", "serve"],
-=======
-    ["pay", "facilitator"],
->>>>>>> 55ad14e (feat: foreseal pay facilitator; test: every attack on sellers and facilitators, channels, crowds)
     ["pay", "spent"],
     ["pay", "template"],
     ["backup"],

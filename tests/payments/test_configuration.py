@@ -155,7 +155,7 @@ def test_the_template_has_every_key_and_is_right(file: Path) -> None:
     file.write_text("\n".join(line for line in lines if re.match(r"\[|\w+ = ", line)))
     with pytest.raises(ConfigurationError) as error:
         read(file)
-    assert [problem.split(": ")[1] for problem in error.value.problems] == ["payee", "webhooks[0]"]
+    assert [problem.split(": ")[1] for problem in error.value.problems] == ["payee", "facilitator", "webhooks[0]"]
 
 
 def test_a_secret_is_read_from_its_place(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from foreseal.cli.commands import Commands
 _COMMANDS = {
     "check": "pay_check:check_command",
     "demo": "pay_demo:demo_command",
+    "facilitator": "pay_facilitator:facilitator_command",
     "keys": "pay_keys:keys_group",
     "serve": "pay_serve:serve_command",
-    "facilitator": "pay_facilitator:facilitator_command",
     "spent": "pay_spent:spent_command",
     "template": "pay_check:template_command",
 }
