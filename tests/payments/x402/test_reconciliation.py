@@ -97,7 +97,7 @@ def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
     shop.buy(lost, asked)
     world.finalize()
     assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (0, (Stage.PRESENTED, None, None))
-    world.rpc("evm_increaseTime", hex(62))
+    world.rpc("evm_increaseTime", hex(600))
     world.rpc("anvil_mine", "0x1")
     found = shop.reconciliation.run(BUYER.address)
     assert (found.concluded, found.open, shop.told()) == (0, 1, (Stage.PRESENTED, None, None))  # past, but not final
@@ -126,7 +126,7 @@ def test_a_success_that_never_was_is_given_back(shop: Shop, world: World) -> Non
     shop.buy(success)
     world.finalize()
     assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (1, (Stage.SPENT, Proof.SELLER, 1000))
-    world.finalize(62)
+    world.finalize(600)
     assert shop.reconciliation.run(BUYER.address).concluded == 1
     assert shop.told() == (Stage.RETURNED, Proof.CHAIN, None)
 
@@ -233,7 +233,7 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
     row = f"{day}  a        {NETWORK}  {TOKEN}   1000      1000           0          2"
     assert run() == f"{BUYER.address}\n  {heading}\n  {row}\n"
     assert run("--payer", TOKEN) == "nothing was bought\n"
-    world.finalize(62)
+    world.finalize(600)
     told = run("--node", world.url)
     assert told.startswith(f"{BUYER.address}: 2 concluded, 0 open\n")
     assert told.endswith("      0         0        2000          2\n")

@@ -12,10 +12,12 @@ from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.x402.buying import OutcomeUnknown, PayingTransport, PaymentRefused, Rule
 from foreseal.payments.x402.buying.reconciliation import Reconciliation
 from foreseal.payments.x402.buying.tables import Stage
+from live import wait_for
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.facilitators import FACILITATORS
 from payments.x402.pairings.prices import CHANNEL
 from payments.x402.pairings.servers import SERVERS
+from payments.x402.pairings.serving import sealed
 from payments.x402.world import BUYERS, NETWORK, World
 
 RULES = policy(per_request=CHANNEL.amount, per_session=1500, per_day=1500, deposit=500)
@@ -104,7 +106,7 @@ def test_a_voucher_whose_answer_was_lost_is_in_nobodys_way(
     """The seller has charged it, and says so: the next one is signed for both."""
     signer = reading(BUYERS[12], world)
     assert ask(buyers, line, shop, signer).status_code == 200
-    world.finalize()  # the package's signer looks at `latest`, and would deposit again as it sees no money there
+    sealed(world)  # the package's signer would see no money there, and deposit again
     line.loses = True
     with pytest.raises(httpx.ReadError):
         ask(buyers, line, shop, signer)
@@ -124,9 +126,8 @@ def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
     with pytest.raises(httpx.ReadError):
         ask(buyers, line, shop, signer)
     line.loses = False
-    world.finalize()
     reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()}, lambda: buyers.now)
-    assert reconciliation.run(BUYERS[13].address).concluded == 1
+    wait_for(lambda: reconciliation.run(BUYERS[13].address).concluded, 30, "a final block")
     assert buyers.stages() == [Stage.SPENT]
     assert ask(buyers, line, shop, signer).status_code == 200
     assert buyers.day() == 500
@@ -150,7 +151,7 @@ def test_a_buyer_that_lost_its_database_goes_on_with_its_channel(
     signer = reading(BUYERS[15], world)
     for _ in range(2):
         assert ask(buyers, line, shop, signer).status_code == 200
-    world.finalize()
+    sealed(world)
     new = Buyers(f"sqlite:///{tmp_path}/new.db")
     try:
         assert ask(new, line, shop, signer).status_code == 200

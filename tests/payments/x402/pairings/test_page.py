@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from foreseal.cli.pay import pay_group
 from payments.x402.pairings.facilitators import FACILITATORS
 from payments.x402.pairings.servers import SERVERS
+from payments.x402.pairings.serving import sealed
 from payments.x402.world import BUYERS, World
 
 ROOT = Path(__file__).parents[4]
@@ -20,7 +21,7 @@ BLOCK = re.compile(r"```(python|sh)\n(.*?)```", re.DOTALL)
 
 @pytest.fixture
 def seller(node_of_x402: World, tmp_path: Path) -> Iterator[str]:
-    node_of_x402.finalize()
+    sealed(node_of_x402)
     with (
         FACILITATORS["ours"](node_of_x402, tmp_path) as settles,
         SERVERS["python"](node_of_x402, settles, tmp_path) as url,

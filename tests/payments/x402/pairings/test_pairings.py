@@ -22,6 +22,7 @@ from payments.x402.pairings.clients import CLIENTS, FORMS
 from payments.x402.pairings.facilitators import FACILITATORS
 from payments.x402.pairings.prices import BROKEN, CHANNEL, PRICES
 from payments.x402.pairings.servers import SERVERS
+from payments.x402.pairings.serving import sealed
 from payments.x402.world import BUYERS, SHOP, STRANGER, World
 
 ALL = os.environ.get("FORESEAL_PAIRINGS") == "all"
@@ -53,7 +54,7 @@ def shop(
 ) -> Iterator[Shop]:
     seller, facilitator = request.param
     folder = tmp_path_factory.mktemp("shop")
-    node_of_x402.finalize()  # stock facilitators look at `latest`, which knows nothing of what is pre-confirmed
+    sealed(node_of_x402)
     with (
         FACILITATORS[facilitator](node_of_x402, folder) as settles,
         SERVERS[seller](node_of_x402, settles, folder) as url,
