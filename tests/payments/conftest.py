@@ -71,6 +71,12 @@ def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable
     folder.rmdir()
 
 
+@pytest.fixture
+def emptied(postgresql: str) -> str:
+    """The URL of an empty PostgreSQL."""
+    return _emptied(postgresql)
+
+
 def _emptied(url: str) -> str:
     engine = create_engine(url)
     with engine.begin() as tx:

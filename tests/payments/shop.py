@@ -15,7 +15,7 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.tables import transfers
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders import Orders, Terms
+from foreseal.payments.orders import Orders, PermitTerms, Terms
 from foreseal.payments.payouts import Payouts
 from foreseal.payments.progress import Progress
 from foreseal.payments.refunds import Refunds
@@ -113,6 +113,10 @@ class Shop:
         self.drawn += 1
         nonce = self.drawn.to_bytes(32, "big")
         return Terms(buyer.address, amount, 0, self.chain.time + seconds, nonce)
+
+    def permit_terms(self, maximum: int, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> PermitTerms:
+        self.drawn += 1
+        return PermitTerms(buyer.address, maximum, self.chain.time + seconds, (self.drawn << 128).to_bytes(32))
 
     def signed(self, message: Any, buyer: LocalAccount = BUYER) -> bytes:
         signature: bytes = message.sign(self.merchant.domain, bytes(buyer.key))

@@ -1,5 +1,6 @@
 """Orders of a variable amount: a permit over a maximum, captured once by the real checkout for what it came to."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from foreseal.payments.chain.checkout import capture_call
 from foreseal.payments.chain.token import PAYMENT_CAPTURED, TRANSFERRED, USED, address_topic, transfers
 from foreseal.payments.ledger import Duplicate, NotAllowed, NotCovered
 from foreseal.payments.merchant import Merchant
-from foreseal.payments.orders import Orders, PermitTerms, memo, permit
+from foreseal.payments.orders import Orders, memo, permit
 from foreseal.payments.progress import NotExpired
 from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import Permit
@@ -27,7 +28,7 @@ LOW = BUYER.address.lower()
 
 
 def drafted(shop: Shop, id: str, maximum: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> Permit:
-    return shop.orders.draft_permit(id, PermitTerms(buyer.address, maximum, shop.chain.time + seconds))
+    return shop.orders.draft_permit(id, shop.permit_terms(maximum, buyer=buyer, seconds=seconds))
 
 
 def stored(shop: Shop, id: str, maximum: int = 500, *, buyer: LocalAccount = BUYER, seconds: int = 3600) -> str:
@@ -63,7 +64,7 @@ def test_an_order_goes_from_its_maximum_to_a_final_capture_of_less(shop: Shop) -
     shop.settle()
     assert shop.place("a") == "Used, captured / final"
     order, (moved,) = shop.orders.get("a"), received(shop.chain)
-    assert (order.amount, order.actual, moved.amount, moved.nonce) == (500, 300, 300, memo("a"))
+    assert (order.amount, order.actual, moved.amount, moved.nonce) == (500, 300, 300, order.nonce)
     assert (shop.balance().captured, shop.balance().faults) == (300, ())
     decided = next(entry for entry in shop.orders.timeline("a") if entry.trigger.startswith("merchant submits"))
     assert decided.details == {"amount": "300", "checkout": CHECKOUT}
@@ -109,6 +110,14 @@ def test_it_is_captured_once(shop: Shop) -> None:
     with pytest.raises(NotAllowed):
         shop.captures.capture("a", 1)
     assert [each.amount for each in received(shop.chain)] == [200]
+
+
+def test_a_name_that_the_checkout_has_captured_is_no_other_orders(shop: Shop) -> None:
+    shop.captures.capture(stored(shop, "a"), 200)
+    shop.chain.step()
+    terms = replace(shop.permit_terms(500), name=shop.orders.get("a").nonce)
+    with pytest.raises(Duplicate, match="has captured 0x"):
+        shop.orders.draft_permit("b", terms)
 
 
 def test_a_permit_that_a_stranger_submitted_first_changes_nothing(shop: Shop) -> None:
@@ -228,13 +237,14 @@ def test_nobody_forbidden_takes_part(shop: Shop, forbidden: str, rule: str) -> N
 
 def test_what_cannot_be_is_refused(shop: Shop) -> None:
     plain = Orders(shop.ledger, shop.rpc, Merchant(shop.merchant.domain, SHOP.address))
-    terms = PermitTerms(BUYER.address, 5, shop.chain.time + 600)
+    terms = shop.permit_terms(5)
     with pytest.raises(ValueError, match="checkout: the merchant has none"):
         plain.draft_permit("a", terms)
     for wrong, name in [
-        (PermitTerms(BUYER.address, 0, terms.deadline), "maximum"),
-        (PermitTerms(BUYER.address, 5, 2**63 - 1), "deadline"),
-        (PermitTerms("0x12", 5, terms.deadline), "payer"),
+        (replace(terms, maximum=0), "maximum"),
+        (replace(terms, deadline=2**63 - 1), "deadline"),
+        (replace(terms, payer="0x12"), "payer"),
+        (replace(terms, name=b""), "name"),
     ]:
         with pytest.raises(ValueError, match=name):
             shop.orders.draft_permit("a", wrong)

@@ -22,7 +22,7 @@ from foreseal.payments.captures import NotCapturable
 from foreseal.payments.chain import ChainError
 from foreseal.payments.conservation import asked
 from foreseal.payments.ledger import DisbursementState, LedgerError, NotAllowed, OrderState, Step
-from foreseal.payments.orders import PermitTerms, memo, message, permit
+from foreseal.payments.orders import memo, message, permit
 from foreseal.payments.progress import IN_FLIGHT, NotExpired
 from foreseal.payments.sending import SendingError
 from payments.fake.contracts import TOKEN, State, selector
@@ -286,7 +286,8 @@ class LifeWithPermits(Life):
 
     @rule(buyer=buyers, maximum=st.integers(1, FUNDS // 4), seconds=st.sampled_from([150, 600, 10**6]))
     def permit(self, buyer: object, maximum: int, seconds: int) -> None:
-        id, terms = f"o{self.made}", PermitTerms(buyer.address, maximum, self.shop.chain.time + seconds)  # type: ignore[attr-defined]
+        id = f"o{self.made}"
+        terms = self.shop.permit_terms(maximum, buyer=buyer, seconds=seconds)
         with contextlib.suppress(ChainError):
             self.shop.orders.draft_permit(id, terms)
             self.made += 1

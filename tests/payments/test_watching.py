@@ -72,6 +72,41 @@ def test_after_5000_blocks_and_a_reorganisation_the_rows_are_a_fresh_scan(shop: 
     assert shop.place("early") == shop.place("open") == "Used, captured / final"
 
 
+@pytest.mark.on_a_node
+def test_catching_up_with_5000_blocks_over_the_nodes_own_reorganisations(shop: Shop) -> None:
+    """`anvil_reorg` by 3 and by 20 blocks, between the pieces: what was in them is pre-confirmed again at once."""
+    shop.captures.capture(shop.stored("early", 7))
+    shop.go_on()
+    shop.captures.capture(shop.stored("open", 9))
+    for number in range(12):
+        shop.chain.mine(5000 // 12)
+        shop.pay(100 + number, buyer=BUYERS[number % 3])
+    shop.captures.capture(shop.stored("newest", 11))
+    shop.chain.mine(2)
+    depths, before = [3, 20], shop.chain.latest.hash
+
+    def reorganise(method: str) -> None:
+        if method == "eth_getLogs" and shop.node.calls.count(method) % 3 == 0 and depths:
+            shop.chain.rpc("anvil_reorg", depths.pop(0), [])
+
+    shop.node.hook = reorganise
+    shop.progressed.clear()
+    caught_up(shop)
+    shop.node.hook = None
+    assert not depths
+    assert shop.node.widest <= 1_999
+    assert len(shop.progressed) >= 3
+    assert shop.chain.rpc("eth_getBlockByHash", before, False) is None
+    shop.watcher.poll()
+    assert shop.rows() == fresh(shop)
+    assert len(shop.rows()) == 15
+    assert shop.place("early") == "Used, captured / final"
+    assert shop.place("newest") == "Used, captured / provisional"
+    shop.settle()
+    assert {shop.place(id) for id in ("early", "open", "newest")} == {"Used, captured / final"}
+    assert shop.balance().faults == ()
+
+
 @pytest.mark.parametrize("depth", [1, 3, 11, 12, 13, 20, 39])
 @pytest.mark.parametrize("dropped", [False, True])
 def test_a_reorganisation_of_any_depth_is_noticed(shop: Shop, depth: int, *, dropped: bool) -> None:

@@ -57,7 +57,7 @@ class Banner:
                 "  [bold yellow]Everybody knows these keys: whatever is sent to them on a real chain is lost.[/]"
             )
         if self.people is not None:
-            self._show_payments(console)
+            self._show_payments(console, url)
         if not is_loopback(settings.listen.host):
             console.print(_REACHABLE.format(host=settings.listen.host))
         console.print("\n  Look at the block that is being built:\n")
@@ -71,7 +71,7 @@ class Banner:
         named = {people.issuer: "issuer", people.merchant: "merchant", people.facilitator: "facilitator"}
         return f"  {named.get(address, 'buyer')}"
 
-    def _show_payments(self, console: Console) -> None:
+    def _show_payments(self, console: Console, url: str) -> None:
         """Where the payment contracts are, and what buyers have."""
         from foreseal.payments.contracts import development
 
@@ -83,3 +83,4 @@ class Banner:
         ):
             console.print(f"  {name:<8}  {address}")
         console.print("\n  The contracts of x402 are at their usual addresses (docs/contracts.md).")
+        console.print(f"  The life of a payment, state by state:  [bold]foreseal pay demo --node {url}[/]")

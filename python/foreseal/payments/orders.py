@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.amounts import checked
-from foreseal.payments.chain import Incomplete, Node, Token
+from foreseal.payments.chain import Checkout, Incomplete, Node, Token
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST
 from foreseal.payments.ledger import Duplicate, Entry, Ledger, OrderState, Trigger, entries, locked, read
@@ -16,7 +16,7 @@ from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import authorizations, orders
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.signatures import WrongSignature, check
-from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address
+from foreseal.payments.typed_data import Permit, ReceiveAuthorization, address, word
 
 # Seconds since 1970 that a database column takes; a uint256 would be allowed.
 _LATEST = 2**63 - 1
@@ -48,6 +48,9 @@ class PermitTerms:
     """Smallest units."""
     deadline: int
     """Seconds since 1970, inclusive: of the permit, and of the capture."""
+    name: bytes
+    """32 random bytes (`typed_data.random_nonce`), by which the checkout knows the order: it captures each once. An id
+    would do for a checkout of this ledger alone; of another ledger's order of the same id it would have the capture."""
 
 
 class Orders:
@@ -85,8 +88,8 @@ class Orders:
         """As `draft`, for an order that is captured for any amount up to a maximum: what the buyer is to sign.
 
         The permit has the payer's next nonce (EIP-2612): until it is captured, revoked or past its deadline, let a
-        payer have one such order. Raises as `draft` does, ValueError where the merchant has no checkout, and `Reverted`
-        where the token has no permits.
+        payer have one such order. Raises as `draft` does, `Duplicate` also for a name that the checkout has captured,
+        ValueError where the merchant has no checkout, and `Reverted` where the token has no permits.
         """
         if self._merchant.checkout is None:
             raise ValueError("checkout: the merchant has none")
@@ -94,7 +97,9 @@ class Orders:
             raise ValueError("maximum: is 0")
         if not 0 <= checked(terms.deadline, "deadline") < _LATEST:
             raise ValueError(f"deadline: {terms.deadline} is beyond {_LATEST - 1}")
-        payer = address(terms.payer, "payer")
+        payer, name = address(terms.payer, "payer"), word(terms.name, "name")
+        if Checkout(self._node, self._merchant.checkout).captured(name, "pending"):
+            raise Duplicate(f"orders: the checkout has captured 0x{name.hex()} before")
         nonce = Token(self._node, self._merchant.domain.contract).permit_nonce(payer, "pending")
         message = Permit(payer, self._merchant.checkout, terms.maximum, nonce, terms.deadline)
         self._create(
@@ -103,7 +108,7 @@ class Orders:
             amount=message.value,
             valid_after=0,
             valid_before=message.deadline + 1,
-            nonce=memo(id),
+            nonce=name,
             checkout=message.spender,
             permit_nonce=message.nonce,
         )

@@ -18,6 +18,7 @@ from eth_utils.address import to_checksum_address
 from foreseal.errors import RpcError
 from foreseal.payments.contracts import TokenGenesis, TokenSetup, checkout_entry, payouts_entry, token_alloc
 from foreseal.testing import Chain, ChainSettings
+from live import wait_for
 from payments.contracts.doubles import double
 from payments.fake.blocks import BLOCK_TIME
 from payments.fake.contracts import NAME, PAYOUTS, TOKEN, VERSION
@@ -27,6 +28,7 @@ from payments.real.storage import State
 CHAIN_ID = 31337
 _GAS = 500_000
 _FEE = 10**12
+_PIECE = 100
 _KEYS = {account.address.lower(): account for account in (SHOP, *BUYERS)}
 
 
@@ -169,8 +171,10 @@ class RealChain:
     def mine(self, blocks: int = 1) -> None:
         """Seal the pending block with what is in the pool, and further ones."""
         quick = max(0, blocks - self.finality - 1)
-        if quick:
-            self.node.mine(quick)
+        for begin in range(0, quick, _PIECE):
+            self.node.mine(min(_PIECE, quick - begin))
+            # The state of a block that the store is more than 1,024 ahead of cannot be built upon.
+            wait_for(lambda: self.rpc("foreseal_status")["store"]["backlog"] < _PIECE * 500, 30, "stored blocks")
         for _ in range(blocks - quick):
             self.node.mine()
             self.snapshots[self.latest.number] = self.node.snapshot()

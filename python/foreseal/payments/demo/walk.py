@@ -83,7 +83,7 @@ class Walk:
         self.tell("A permit over a maximum, captured for what it came to")
         id, stage = f"{self.name}-maximum", self.stage
         deadline = stage.now() + HOUR
-        to_sign = stage.orders.draft_permit(id, PermitTerms(stage.buyer.address, MAXIMUM, deadline))
+        to_sign = stage.orders.draft_permit(id, PermitTerms(stage.buyer.address, MAXIMUM, deadline, random_nonce()))
         self._reach(id, OrderState.DRAFTED, detail=f"at most {_dollars(MAXIMUM)}")
         stage.orders.sign(id, stage.signed(to_sign))
         self._reach(id, OrderState.SIGNED)

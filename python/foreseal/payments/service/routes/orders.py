@@ -35,7 +35,7 @@ def _create(call: Call) -> Reply:
         valid_before = building(node).timestamp + seconds
     try:
         if asked["maximum"] is not None:
-            drafting.draft_permit(id, PermitTerms(asked["payer"], asked["maximum"], valid_before - 1))
+            drafting.draft_permit(id, PermitTerms(asked["payer"], asked["maximum"], valid_before - 1, random_nonce()))
         else:
             exact = Terms(asked["payer"], asked["amount"], asked["valid_after"] or 0, valid_before, random_nonce())
             drafting.draft(id, exact)

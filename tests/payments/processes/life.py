@@ -1,0 +1,165 @@
+"""A merchant's whole life as a process of its own, on a live node: begun anew, it goes on where it was killed."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eth_account import Account
+
+from foreseal.client import Client
+from foreseal.payments.cancellations import Cancellations
+from foreseal.payments.captures import Captures
+from foreseal.payments.chain import Moving, Policy, RpcNode
+from foreseal.payments.contracts.development import CHECKOUT, NAME, PAYOUTS, TOKEN, VERSION
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Database, DisbursementState, Duplicate, Ledger, NotAllowed, OrderState, Step
+from foreseal.payments.merchant import Merchant
+from foreseal.payments.orders import Orders, PermitTerms, Terms, message
+from foreseal.payments.payouts import Payouts
+from foreseal.payments.progress import NotExpired, Progress
+from foreseal.payments.refunds import Refunds
+from foreseal.payments.sending import Fees, Intents, Sender, building
+from foreseal.payments.typed_data import Domain, random_nonce
+from foreseal.payments.watching import Watch, Watcher
+
+LIMIT = 200
+"""Rounds after which a life that has not come to its end has failed."""
+AMOUNT, MAXIMUM, ACTUAL, REFUND = 500, 400, 123, 200
+LEGS = (30, 40)
+ENDS = {
+    "captured": OrderState.CAPTURED,
+    "permit": OrderState.CAPTURED,
+    "canceled": OrderState.CANCELED,
+    "expired": OrderState.EXPIRED,
+}
+TRANSACTIONS = 5
+"""Of the merchant: two captures, a cancellation, a refund, a payout."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a process is told."""
+
+    node: str
+    database: str
+    merchant: str
+    """Private keys, 0x hex."""
+    buyer: str
+    recipients: tuple[str, str]
+    start: int
+    """Block from which on transfers are watched."""
+    batch: bytes
+    """The payout's reference."""
+    point: str | None = None
+    """Name of the crash point at which it is killed."""
+
+
+def live(plan: Plan) -> None:
+    """Be born, or go on; the process ends at the plan's crash point."""
+    with Client(plan.node) as client:
+        database = Database(plan.database)
+        Merchandise(plan, client, database).live()
+        database.close()
+
+
+class Merchandise:
+    """Everything that the merchant does, once each, however often it is begun."""
+
+    def __init__(self, plan: Plan, client: Client, database: Database) -> None:
+        self.plan = plan
+        self.client = client
+        self.buyer = Account.from_key(plan.buyer)
+        key = Account.from_key(plan.merchant)
+        self.node = RpcNode(client)
+        domain = Domain(NAME, VERSION, self.node.chain_id(), TOKEN)
+        self.merchant = Merchant(domain, key.address, checkout=CHECKOUT)
+        self.ledger = Ledger(database, lambda: building(self.node).timestamp, self._passed)
+        # Whatever waits is replaced at once, so that replacements are passed as well.
+        sender = Sender(self.ledger, self.node, Intents(domain.chain_id, key), Policy(), Fees(patience=0))
+        self.orders = Orders(self.ledger, self.node, self.merchant)
+        self.captures = Captures(self.ledger, sender, self.merchant)
+        self.progress = Progress(self.ledger, sender, self.merchant)
+        self.cancellations = Cancellations(self.ledger, sender, self.merchant)
+        self.refunds = Refunds(self.ledger, sender, self.merchant)
+        self.payouts = Payouts(self.ledger, sender, self.merchant)
+        self.watcher = Watcher(self.ledger, self.node, Watch(domain.chain_id, TOKEN, key.address, plan.start))
+
+    def live(self) -> None:
+        self.go_on()
+        for id in ("captured", "canceled", "expired"):
+            self._store(id)
+        self._store_permit("permit")
+        self._once(lambda: self.orders.void("canceled"))
+        self._once(lambda: self.captures.capture("captured"))
+        self._once(lambda: self.captures.capture("permit", ACTUAL))
+        self._once(lambda: self.cancellations.cancel("canceled", self._signed(self.cancellations.message("canceled"))))
+        self._until(lambda: all(self._ended(id) for id in ("captured", "permit", "canceled")))
+        self.refunds.refund("refund", "captured", REFUND)
+        batch = self.payouts.prepare(self.plan.batch, PAYOUTS, list(zip(self.plan.recipients, LEGS, strict=True)))
+        self.payouts.advance(batch)
+        paid = ((self.refunds, "refund"), (self.payouts, batch))
+        self._until(lambda: all(each.get(id).step is Step.FINAL for each, id in paid))
+        assert all(each.get(id).state is DisbursementState.COMPLETE for each, id in paid)
+        self._until(self._expired)
+
+    def go_on(self) -> None:
+        """What a service does again and again."""
+        self.progress.resume()
+        self.refunds.resume()
+        self.payouts.resume()
+        with contextlib.suppress(Moving):
+            self.watcher.poll()
+
+    def _passed(self, point: CrashPoint) -> None:
+        if point.name == self.plan.point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _store(self, id: str) -> None:
+        now = building(self.node).timestamp
+        terms = Terms(self.buyer.address, AMOUNT, now - 1, now + 100_000, random_nonce())
+        if id == "expired":
+            terms = replace(terms, valid_before=now + 5_000)
+        with contextlib.suppress(Duplicate):
+            self.orders.draft(id, terms)
+        self._sign_and_store(id)
+
+    def _store_permit(self, id: str) -> None:
+        with contextlib.suppress(Duplicate):
+            deadline = building(self.node).timestamp + 100_000
+            self.orders.draft_permit(id, PermitTerms(self.buyer.address, MAXIMUM, deadline, random_nonce()))
+        self._sign_and_store(id)
+
+    def _sign_and_store(self, id: str) -> None:
+        self._once(lambda: self.orders.sign(id, self._signed(message(self.orders.get(id)))))
+        self._once(lambda: self.orders.store(id))
+
+    def _signed(self, given: Any) -> bytes:
+        signature: bytes = given.sign(self.merchant.domain, bytes(self.buyer.key))
+        return signature
+
+    def _once(self, act: Callable[[], object]) -> None:
+        with contextlib.suppress(NotAllowed):  # it was done in a life before
+            act()
+
+    def _ended(self, id: str) -> bool:
+        order = self.orders.get(id)
+        return order.state is ENDS[id] and order.step is Step.FINAL
+
+    def _expired(self) -> bool:
+        if self.orders.get("expired").state is OrderState.EXPIRED:
+            return True
+        self.client.request("evm_increaseTime", 1_000)
+        with contextlib.suppress(NotExpired):
+            self.progress.expire("expired")
+        return False
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        for _ in range(LIMIT):
+            if done():
+                return
+            self.client.request("anvil_mine", "0x2")
+            self.go_on()
+        raise AssertionError("it does not come to its end")

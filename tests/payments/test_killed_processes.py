@@ -1,0 +1,122 @@
+"""The process is killed by SIGKILL at each crash point, the chain reorganised, and another process goes on.
+
+The chain is a live node's, with the real contracts. All points with FORESEAL_PAYMENT_KILLS=all, else some of them.
+"""
+
+import multiprocessing
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreseal.payments.conservation import balance
+from foreseal.payments.contracts.development import PAYOUTS, TOKEN
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.ledger import Database, OrderState
+from foreseal.payments.ledger.tables import orders
+from live import DEV_ACCOUNTS, LiveNode, live_node
+from live.accounts import key_of
+from live.sending import Sender
+from payments.fake.contracts import topic
+from payments.processes.life import ACTUAL, AMOUNT, ENDS, LEGS, REFUND, TRANSACTIONS, Plan, live
+from payments.real.storage import call_data
+
+MERCHANT, BUYER, *RECIPIENTS = DEV_ACCOUNTS[1], *DEV_ACCOUNTS[3:6]
+ALL = os.environ.get("FORESEAL_PAYMENT_KILLS") == "all"
+# One for each kind of place: after a commit, sent, before a commit, and in the watcher's window.
+SOME = [
+    CrashPoint.TRANSACTION_SENT,
+    CrashPoint.CAPTURE_STORED,
+    CrashPoint.REFUND_DECIDED,
+    CrashPoint.WINDOW_REPLACED,
+]
+POINTS = list(CrashPoint) if ALL else SOME
+PATIENCE = 100
+TRANSFER, CANCELED = topic("Transfer(address,address,uint256)"), topic("AuthorizationCanceled(address,bytes32)")
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["payments.processes.life", "httpx"])
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[LiveNode]:
+    """A development chain on which little is needed to be final, and whose payouts contract may take money."""
+    depths = ("--safe-depth", "2", "--finalized-depth", "4")
+    with live_node("--payments", *depths) as node:
+        approve = call_data("approve(address,uint256)", ["address", "uint256"], PAYOUTS, 2**200)
+        Sender(node.rpc, MERCHANT).send(to=TOKEN, data="0x" + approve.hex(), gas=100_000)
+        node.rpc("anvil_mine", "0x1")
+        yield node
+
+
+def run(plan: Plan) -> int:
+    """Let a process live by a plan; its exit code."""
+    process = processes.Process(target=live, args=(plan,))
+    process.start()
+    process.join(PATIENCE)
+    assert process.exitcode is not None, "the process does not end"
+    return process.exitcode
+
+
+def count(node: LiveNode) -> int:
+    return int(node.rpc("eth_getTransactionCount", MERCHANT.address, "pending"), 16)
+
+
+def moved(node: LiveNode, since: int) -> list[tuple[str, str, int]]:
+    """Sender, recipient and amount of every transfer from a block on, read by themselves."""
+    logs = node.rpc("eth_getLogs", {"address": TOKEN, "fromBlock": hex(since), "toBlock": "pending"})
+    return sorted(
+        (f"0x{log['topics'][1][26:]}", f"0x{log['topics'][2][26:]}", int(log["data"], 16))
+        for log in logs
+        if log["topics"][0] == f"0x{TRANSFER.hex()}"
+    )
+
+
+def expected() -> list[tuple[str, str, int]]:
+    merchant, buyer = MERCHANT.address.lower(), BUYER.address.lower()
+    legs = [(merchant, each.address.lower(), amount) for each, amount in zip(RECIPIENTS, LEGS, strict=True)]
+    return sorted([(buyer, merchant, AMOUNT), (buyer, merchant, ACTUAL), (merchant, buyer, REFUND), *legs])
+
+
+def killed_and_born_again(node: LiveNode, database: str, point: CrashPoint) -> None:
+    latest = int(node.rpc("eth_blockNumber"), 16)
+    nonce, recipients = count(node), (RECIPIENTS[0].address, RECIPIENTS[1].address)
+    keys = key_of(MERCHANT), key_of(BUYER)
+    plan = Plan(node.url, database, *keys, recipients, latest + 1, secrets.token_bytes(32))
+    assert run(replace(plan, point=point.name)) == -signal.SIGKILL
+    # What was in these blocks is in later ones afterwards.
+    node.rpc("anvil_reorg", min(3, int(node.rpc("eth_blockNumber"), 16) - latest), [])
+    assert run(plan) == 0
+    assert moved(node, latest + 1) == expected()
+    wanted: dict[str, Any] = {"address": TOKEN, "fromBlock": hex(latest + 1), "topics": [f"0x{CANCELED.hex()}"]}
+    assert len(node.rpc("eth_getLogs", wanted)) == 1
+    assert count(node) == nonce + TRANSACTIONS
+    compare(database)
+
+
+def compare(database: str) -> None:
+    """What the tables say in the end."""
+    opened = Database(database)
+    with opened.reading() as tx:
+        found = balance(tx)
+        states = {row.id: row.state for row in tx.execute(orders.select())}
+    opened.close()
+    assert (found.received, found.captured, found.refunded) == (AMOUNT + ACTUAL, AMOUNT + ACTUAL, REFUND)
+    assert (found.suspended, found.reserved, found.faults) == (0, 0, ())
+    assert states == ENDS
+    assert set(states.values()) == {OrderState.CAPTURED, OrderState.CANCELED, OrderState.EXPIRED}
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
+def test_nothing_is_lost_or_doubled_on_sqlite(node: LiveNode, tmp_path: Path, point: CrashPoint) -> None:
+    killed_and_born_again(node, f"sqlite:///{tmp_path}/pay.db", point)
+
+
+@pytest.mark.parametrize("point", POINTS if ALL else POINTS[:1], ids=lambda point: point.name)
+def test_nor_on_postgresql(node: LiveNode, emptied: str, point: CrashPoint) -> None:
+    killed_and_born_again(node, emptied, point)
