@@ -35,9 +35,9 @@ class CrashPoint(StrEnum):
     WINDOW_STORED = "rows of a window and the cursor stored"
 
 
-Passed = Callable[[CrashPoint], None]
+Passed = Callable[[StrEnum], None]
 """Told each place that is passed. What it raises ends the operation there, as the end of the process would."""
 
 
-def unwatched(_: CrashPoint) -> None:
+def unwatched(_: StrEnum) -> None:
     """Nobody listens."""

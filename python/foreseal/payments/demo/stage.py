@@ -1,6 +1,7 @@
 """Who and what the walk needs: the merchant's ledger, a buyer, and a chain whose time can be moved."""
 
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import TypeVar
 
 from eth_account.signers.local import LocalAccount
@@ -124,6 +125,6 @@ class Stage:
         if funds < FUNDS // 1000:
             raise NotDevelopment(f"the buyer {self.buyer.address} has {funds} units left: start a new chain")
 
-    def _passed(self, point: CrashPoint) -> None:
+    def _passed(self, point: StrEnum) -> None:
         if point is CrashPoint.CAPTURE_STORED:
             self.sent_at = self.seconds()

@@ -156,7 +156,7 @@ class Facilitator:
         row = self.settlements.find(wanted.key)
         if row is not None and row.state is SettlementState.RELEASED and row.digest == asked.digest:
             return self._success(wanted, "", 0)
-        if row is not None and row.digest != asked.digest:
+        if row is not None and row.digest != asked.digest and row.step is not Step.FAILED:
             return self._failure(wanted, "payment_settled_otherwise")
         writing = _Writing(self.settlements, asked)
         found = self._schemes(writing).settle(payment, requirements)

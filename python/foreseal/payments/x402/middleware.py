@@ -28,8 +28,10 @@ from x402.http.utils import encode_payment_response_header
 from x402.http.x402_http_server_base import with_private_cache_control
 from x402.mechanisms.evm.batch_settlement.errors import ERR_CHANNEL_BUSY
 from x402.schemas import PaymentPayload, SettleResponse
+from x402.schemas.errors import FacilitatorCapabilityError
 
 from foreseal.payments.ledger import GrantState
+from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator_app import read_bounded, status_object
 from foreseal.payments.x402.grants import Answer, Claim, stored_answer
 from foreseal.payments.x402.identities import granted
@@ -128,6 +130,8 @@ class PaidRoutes:
             try:
                 await self.seller.offers.start()
                 await self.seller.follow()
+            except Silent as error:
+                _log.warning("settlements cannot be followed now: %s", error)
             except Exception:  # whatever it was, settlements must go on being followed
                 _log.exception("settlements could not be followed")
             await asyncio.sleep(self._every)
@@ -156,7 +160,7 @@ class _Paid:
         body = b"" if payload is None else await read_bounded(self._request, LARGEST)
         try:
             await self._seller.offers.start()
-        except ValueError as error:
+        except (ValueError, RuntimeError, FacilitatorCapabilityError) as error:
             raise Unavailable(str(error)) from error
         if payload is None or payment is None:
             return await self._demand("payment_required")
@@ -189,18 +193,22 @@ class _Paid:
             if error.reason == ERR_CHANNEL_BUSY:
                 return self._undecided(id, "the channel is in use by another request")
             return await self._demand(error.reason, claim.payload)
+        self._seller.ledger.passed(PaidPoint.PAYMENT_VERIFIED)
         if not await run_in_threadpool(self._seller.grants.grant, claim):
             row = await self._find(id)
             assert row is not None, "a grant is never removed"
             return await self._copy(row, claim.request)
+        self._seller.ledger.passed(PaidPoint.GRANT_STORED)
         charge = chargeable(claim.payment, claim.requirements)
         if directive is not None:
             answered: Answer | None = _json(200, directive.body or {})
         else:
             answered = await self._handled(body, charge)
+        self._seller.ledger.passed(PaidPoint.HANDLER_ENDED)
         if answered is None or answered.status >= 400:
             return await self._uncharged(claim, answered)
         await run_in_threadpool(self._seller.grants.answer, id, answered, charge.amount)
+        self._seller.ledger.passed(PaidPoint.ANSWER_STORED)
         return await self._settled(claim, charge.amount, answered)
 
     async def _settled(self, claim: Claim, charged: int, answered: Answer) -> Answer:
@@ -213,7 +221,9 @@ class _Paid:
         except Refused as error:
             await run_in_threadpool(grants.unsettled, id)
             return await self._refused(error)
+        self._seller.ledger.passed(PaidPoint.PAYMENT_SETTLED)
         row = await run_in_threadpool(grants.settle, id, found)
+        self._seller.ledger.passed(PaidPoint.GRANT_SETTLED)
         return _paid(answered, row)
 
     async def _uncharged(self, claim: Claim, answered: Answer | None) -> Answer:

@@ -100,8 +100,10 @@ class Seller:
             # Whatever went wrong, the facilitator may have sent it.
             _log.warning("settlement is undecided", extra={"reason": str(error)})
             raise Undecided(str(error)) from error
-        if found.success:
+        if found.success and (found.transaction or not charged or asked.scheme == BATCH):
             return found
+        if found.success:
+            raise Undecided("the facilitator names no transaction")
         if found.error_reason == PENDING:
             raise Undecided(found.error_message or PENDING)
         raise Refused(found.error_reason or "settlement_failed", found)
@@ -161,7 +163,7 @@ class Seller:
                     await run_in_threadpool(self._deepen, row)
                 elif await run_in_threadpool(self.grants.lease, row):
                     await self.finish(row)
-            except (Refused, Undecided, LedgerError, *Silent) as error:
+            except (Refused, Undecided, LedgerError, ValueError, *Silent) as error:
                 _log.warning("grant is not followed", extra={"payment": row.id, "reason": str(error)})
 
     def _deepen(self, row: Row[Any]) -> None:

@@ -42,6 +42,7 @@ from foreseal.payments.sending import (
     open_intent,
 )
 from foreseal.payments.settlement import follow
+from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.identities import Payment, PaymentKey
 from foreseal.payments.x402.tables import settlements, turns
 
@@ -126,12 +127,15 @@ class Settlements:
                 with self.ledger.database.transaction() as tx:
                     if count is None or not self._take(tx, key, count):
                         return None  # something of this payer was sent since: simulate again
-                    return self._store(tx, asked, call)
+                    stored = self._store(tx, asked, call)
+                    self.ledger.passed(PaidPoint.SETTLEMENT_DECIDED)
+                    return stored
             except Duplicate:
                 return None  # somebody stored it just now: the next look finds it
 
         intent = self.patience.until(attempt, f"turn of {key.payer}")
         if intent:
+            self.ledger.passed(PaidPoint.SETTLEMENT_STORED)
             note_delivery(self.ledger, settlements, key.name, self.sender.deliver(intent))
         found = self.newest(key)
         assert found is not None, "a stored settlement has signed bytes"
@@ -149,12 +153,14 @@ class Settlements:
 
     def receipt(self, key: PaymentKey) -> Receipt:
         """Receipt of a settlement, pre-confirmed or in a block. Raises TimeoutError, and what the node raises."""
-        self.advance(key.name)
 
         def look() -> Receipt | None:
             outcome = self._look(key.name)
             return None if outcome is None else outcome.receipt
 
+        row = self.find(key)
+        if row is not None and row.step in (Step.INTENDED, Step.UNKNOWN):  # whoever stored it may not have sent it
+            self.advance(key.name)
         found: Receipt = self.patience.until(look, f"receipt of {key.name}")
         return found
 
@@ -190,9 +196,11 @@ class Settlements:
         row = self.find(asked.payment.key)
         if row is None:
             return False
+        if row.step is Step.FAILED:  # for good: another settlement may take its place
+            return False
         if row.digest != asked.digest or row.state is SettlementState.RELEASED:
             raise AlreadySettling(f"{asked.payment.key.name} is settled in another way")
-        return row.step is not Step.FAILED
+        return True
 
     def _turn(self, key: PaymentKey) -> int | None:
         """How many turns this payer had; None while one is held. A payer's row is made where there is none."""
@@ -222,6 +230,7 @@ class Settlements:
             row = locked(tx, settlements, id)
             if not self.ledger.allows(settlements, row, Trigger.SETTLE):
                 raise Duplicate(f"{id}: somebody else settles it")
+            tx.execute(update(settlements).where(settlements.c.id == id).values(**self._values(asked, call.block)))
             self.ledger.move(tx, settlements, row, Trigger.SETTLE)
         return self.sender.intents.store(tx, Purpose.SETTLE, id, call)
 

@@ -1,0 +1,144 @@
+"""The process ends at every place between a payment and its answer, and another one goes on."""
+
+import asyncio
+import threading
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from foreseal.payments.crash_points import CrashPoint
+from foreseal.payments.x402.crash_points import PaidPoint
+from foreseal.payments.x402.facilitator import InProcess
+from foreseal.payments.x402.identities import granted
+from payments.shop import Killed
+from payments.x402.selling import Selling, settlement, signed
+from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
+
+BUYER = BUYERS[19]
+POINTS: list[StrEnum] = [*PaidPoint, CrashPoint.TRANSACTION_SENT, CrashPoint.TRANSACTION_NOTED]
+# The handler's answer is lost: nobody is charged, and the payer is told so once it is proven.
+LOST = {PaidPoint.GRANT_STORED, PaidPoint.HANDLER_ENDED}
+
+
+class Ends:
+    """Ends the process at one place, once."""
+
+    def __init__(self, point: StrEnum | None) -> None:
+        self.point = point
+        self.passed: set[StrEnum] = set()
+
+    def __call__(self, point: StrEnum) -> None:
+        self.passed.add(point)
+        if point is self.point:
+            self.point = None
+            raise Killed(point)
+
+
+def process(world: World, url: str, ends: Ends, seconds_ahead: int = 0) -> Selling:
+    """A seller that settles by itself, and ends."""
+    facilitator = world.facilitator(url)
+    facilitator.settlements.ledger = ending(facilitator.settlements.ledger, ends)
+    facilitator.settlements.sender.ledger = facilitator.settlements.ledger
+    selling = Selling(world, url, InProcess(facilitator), seconds_ahead)
+    selling.seller.ledger = selling.seller.grants.ledger = ending(selling.seller.ledger, ends)
+    return selling
+
+
+def ending(ledger: Any, ends: Ends) -> Any:
+    return type(ledger)(ledger.database, ledger.clock, ends)
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
+def test_an_end_at_any_place_loses_and_doubles_nothing(world: World, url: str, point: StrEnum) -> None:
+    end(world, url, point, "/report")
+
+
+@pytest.mark.parametrize("path", ["/permit2", "/upto/700"])
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
+def test_over_permit2_it_is_the_same(world: World, tmp_path: Path, point: StrEnum, path: str) -> None:
+    end(world, f"sqlite:///{tmp_path}/shop.db", point, path)
+
+
+def end(world: World, url: str, point: StrEnum, path: str) -> None:
+    """The process ends at a place while it sells, another one goes on."""
+    ends, price = Ends(point), 700 if "upto" in path else 1000
+    first = process(world, url, ends)
+    payment, before = first.bought(BUYER, path), world.balance(SHOP.address)
+    start, sent = world.pending, world.sent_by(FACILITATOR.address)
+    with pytest.raises(Killed):
+        first.get(path, payment)
+    assert ends.point is None, "the place was not passed"
+    # Whoever is at work is given a minute to go on; then somebody else does.
+    second = process(world, url, Ends(None), seconds_ahead=120)
+    found = second.get(path, payment)
+    if point in LOST:
+        assert found.status_code == 409
+        with world.rollback():
+            world.finalize(3600)
+            status = second.get(found.json()["status"]).json()
+            assert (status["neverSettled"], status["final"]) == (True, True)
+            assert second.get(path, payment).status_code == 402
+        price, runs = 0, 0 if point is PaidPoint.GRANT_STORED else 1
+    else:
+        assert found.status_code == 200, found.text
+        assert second.get(path, payment).content == found.content
+        assert world.receipt(settlement(found).transaction)["status"] == "0x1"
+        runs = 1
+    assert first.runs[path] + second.runs[path] == runs
+    assert world.balance(SHOP.address) == before + price
+    assert world.sent_by(FACILITATOR.address) == sent + bool(price)
+    assert all(receipt["status"] == "0x1" for receipt in world.receipts_of(FACILITATOR.address, start))
+
+
+def test_a_request_passes_every_place(world: World, url: str) -> None:
+    ends = Ends(None)
+    selling = process(world, url, ends)
+    assert selling.get("/report", selling.bought(BUYER, "/report")).status_code == 200
+    assert set(POINTS) <= ends.passed
+
+
+def test_a_settlement_that_was_stored_and_not_sent_is_sent_after_a_start(world: World, url: str) -> None:
+    ends = Ends(PaidPoint.SETTLEMENT_STORED)
+    first = process(world, url, ends)
+    payment, before = first.bought(BUYER, "/report"), world.balance(SHOP.address)
+    with pytest.raises(Killed):
+        first.get("/report", payment)
+    assert world.balance(SHOP.address) == before
+    restarted = world.facilitator(url)
+    assert restarted.settlements.resume() == {}
+    world.receipt(restarted.settlements.newest(granted(payment).key))
+    assert world.balance(SHOP.address) == before + 1000
+    # Nobody else is told that the payment is free: the chain is asked first.
+    shop = process(world, url, Ends(None), seconds_ahead=120)
+    found = shop.get("/report", payment)
+    assert found.status_code == 200
+    assert not shop.runs
+
+
+def test_a_client_that_goes_away_gets_its_answer_later(world: World, url: str) -> None:
+    selling = Selling(world, url)
+    payment, before = selling.bought(BUYER, "/report"), world.balance(SHOP.address)
+
+    async def leaving() -> httpx.Response:
+        async with selling.client() as client:
+            begun = threading.Event()
+            selling.during = begun.set
+            going = asyncio.create_task(client.get("/report", headers=signed(payment)))
+            assert await asyncio.to_thread(begun.wait, 30)
+            going.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await going
+            for _ in range(400):
+                found = await client.get("/report", headers=signed(payment))
+                if found.status_code == 200:
+                    break
+                assert found.status_code == 409
+                await asyncio.sleep(0.02)
+            return found
+
+    assert asyncio.run(leaving()).json() == {"path": "/report", "run": 1}
+    assert selling.runs == {"/report": 1}
+    assert world.balance(SHOP.address) == before + 1000
