@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from foreseal.server.listening import FRONTS
 from live import LiveNode, Rpc, live_node
 
 # A project of its own, which test_example_project.py runs.
@@ -19,6 +20,13 @@ settings.load_profile("gate")
 
 # A shell that starts this in the background lets it ignore SIGINT, and every command under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module", params=FRONTS)
+def front(request: pytest.FixtureRequest) -> str:
+    """Each of the fronts: what speaks HTTP and WebSocket."""
+    found: str = request.param
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Compare a development node with a bare application, round by round, and save the figures."""
+"""Compare a development node with a bare application under granian, on either front, and save the figures."""
 
 import argparse
 import re
@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import orjson
@@ -14,8 +14,10 @@ import uvloop
 from benches.load.client import CONNECTIONS, Round, run
 from benches.origin import origin, save
 
+from foreseal.server.listening import FRONTS
+
 RESULT = Path(__file__).parents[1] / "results" / "load.json"
-PACKAGES = ("granian", "orjson", "uvloop")
+PACKAGES = ("granian", "httptools", "orjson", "uvloop")
 ACCOUNT = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 TARGET = 0.9
 
@@ -42,9 +44,10 @@ def served(*arguments: str) -> Iterator[int]:
             process.communicate(timeout=20)
 
 
-async def measure(bare: int, node: int, rounds: int, seconds: float) -> dict[str, list[Round]]:
+async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float) -> dict[str, list[Round]]:
     """Rounds of every side, taken in turn so that whatever the machine does meets all of them."""
-    sides = {"bare": (bare, BODIES["eth_blockNumber"])} | {name: (node, body) for name, body in BODIES.items()}
+    sides = {"bare": (bare, BODIES["eth_blockNumber"])}
+    sides |= {f"{name} {front}": (port, body) for front, port in nodes.items() for name, body in BODIES.items()}
     measured: dict[str, list[Round]] = {side: [] for side in sides}
     for number in range(rounds + 1):
         for side, (port, body) in sides.items():
@@ -52,7 +55,7 @@ async def measure(bare: int, node: int, rounds: int, seconds: float) -> dict[str
             # The first round warms up.
             if number:
                 measured[side].append(one)
-                print(f"{side:16} {one.rate:>9,.0f} requests/s", flush=True)
+                print(f"{side:24} {one.rate:>9,.0f} requests/s", flush=True)
     return measured
 
 
@@ -83,11 +86,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=2.0)
     options = parser.parse_args()
-    with served("-m", "benches.load.bare", "0") as bare, served("-m", "foreseal", "dev", "--port", "0") as node:
-        measured = uvloop.run(measure(bare, node, options.rounds, options.seconds))
+    with ExitStack() as running:
+        bare = running.enter_context(served("-m", "benches.load.bare", "0"))
+        node = ("-m", "foreseal", "dev", "--port", "0", "--front")
+        nodes = {front: running.enter_context(served(*node, front)) for front in FRONTS}
+        measured = uvloop.run(measure(bare, nodes, options.rounds, options.seconds))
     results = summary(measured)
     for result in results:
-        print(f"{result['name']:16} {result['requests_per_second']:>9,} requests/s  x{result['ratio']} of bare")
+        print(f"{result['name']:24} {result['requests_per_second']:>9,} requests/s  x{result['ratio']} of bare")
     command = f"python -m benches.load --rounds {options.rounds} --seconds {options.seconds:g}"
     report = origin(command, PACKAGES) | {"connections": CONNECTIONS, "results": results}
     save(report, RESULT)

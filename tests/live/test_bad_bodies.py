@@ -17,10 +17,11 @@ SEED = int(os.environ.get("FORESEAL_SEED", "1"))
 
 
 @pytest.fixture(scope="module")
-def limited() -> Iterator[LiveNode]:
+def limited(front: str) -> Iterator[LiveNode]:
     """A node with the small limits that generated bodies reach."""
     limits = {"body": LIMITS.body, "batch": LIMITS.batch, "depth": LIMITS.depth, "response": LIMITS.response}
-    with live_node(*(word for name, most in limits.items() for word in (f"--max-{name}", str(most)))) as node:
+    words = (word for name, most in limits.items() for word in (f"--max-{name}", str(most)))
+    with live_node("--front", front, *words) as node:
         yield node
 
 

@@ -34,13 +34,15 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
 
 
 @contextlib.contextmanager
-def secured(tls: Tls, *arguments: str, command: str = "dev") -> Iterator[LiveNode]:
-    with live_node("--tls-cert", str(tls.cert), "--tls-key", str(tls.key), *arguments, command=command) as node:
+def secured(tls: Tls, front: str, *arguments: str, command: str = "dev") -> Iterator[LiveNode]:
+    with live_node(
+        "--front", front, "--tls-cert", str(tls.cert), "--tls-key", str(tls.key), *arguments, command=command
+    ) as node:
         yield node
 
 
-def test_calls_streams_and_pages_of_other_origins(made: Certificates) -> None:
-    with secured(made.issue()) as node:
+def test_calls_streams_and_pages_of_other_origins(front: str, made: Certificates) -> None:
+    with secured(made.issue(), front) as node:
         assert node.url.startswith("https://127.0.0.1:")
         assert node.rpc("eth_chainId") == "0x7a69"
         with Client(node.url) as client:
@@ -54,8 +56,8 @@ def test_calls_streams_and_pages_of_other_origins(made: Certificates) -> None:
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (204, "*")
 
 
-def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(made: Certificates) -> None:
-    with secured(made.issue()) as node:
+def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(front: str, made: Certificates) -> None:
+    with secured(made.issue(), front) as node:
         where = ("127.0.0.1", urlsplit(node.url).port)
         # Closed, not left to wait: no time-out.
         plain = http.client.HTTPConnection(*where, timeout=20)
@@ -73,7 +75,9 @@ def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(made: Cert
         assert node.rpc("eth_chainId") == "0x7a69"
 
 
-def test_clients_need_a_certificate_of_the_authority_that_is_named(made: Certificates, tmp_path: Path) -> None:
+def test_clients_need_a_certificate_of_the_authority_that_is_named(
+    front: str, made: Certificates, tmp_path: Path
+) -> None:
     tls, client = made.issue(), made.issue("client")
     (tmp_path / "strangers").mkdir()
     stranger = certificates(tmp_path / "strangers").issue()
@@ -87,7 +91,7 @@ def test_clients_need_a_certificate_of_the_authority_that_is_named(made: Certifi
             connection.request("POST", "/", CALL, JSON)
             return connection.getresponse().status
 
-    arguments = ["dev", "--port", "0", "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
+    arguments = ["dev", "--front", front, "--port", "0", "--tls-cert", str(tls.cert), "--tls-key", str(tls.key)]
     with listening([*arguments, "--tls-client-ca", str(made.ca)]) as port:
         assert ask(port, client) == 200
         for by in (None, stranger):

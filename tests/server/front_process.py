@@ -1,5 +1,5 @@
-"""Serves a double of the core on a socket, in a process of its own: `python front_process.py PORT SECONDS_TO_OPEN
-SECONDS_OF_SLOW_CALLS [MS_OF_DRAIN_DELAY]`."""
+"""Serves a double of the core on a socket, in a process of its own: `python front_process.py FRONT PORT SECONDS_TO_OPEN
+SECONDS_OF_SLOW_CALLS MS_OF_DRAIN_DELAY`."""
 
 import sys
 import threading
@@ -13,8 +13,8 @@ from foreseal.server.front import serve
 
 from fake_core import FakeNode
 
-PORT, SECONDS_TO_OPEN, SECONDS_OF_SLOW_CALLS = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
-DRAIN_DELAY = int(sys.argv[4]) if len(sys.argv) > 4 else 0
+FRONT, PORT = sys.argv[1], int(sys.argv[2])
+SECONDS_TO_OPEN, SECONDS_OF_SLOW_CALLS, DRAIN_DELAY = float(sys.argv[3]), float(sys.argv[4]), int(sys.argv[5])
 
 
 class Told(FakeNode):
@@ -45,6 +45,6 @@ if __name__ == "__main__":
     stop_quietly_from_now()
     app = App(Settings(Path("unused"), drain_delay=DRAIN_DELAY), make_node=Told)
     try:
-        serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True))
+        serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True), front=FRONT)
     except AddressError as error:
         sys.exit(str(error))

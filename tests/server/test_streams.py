@@ -1,4 +1,4 @@
-"""WebSockets over real sockets, under granian in the process and uvicorn: clients that stop reading, and the stop."""
+"""WebSockets over real sockets, under both fronts and uvicorn: clients that stop reading, and the stop."""
 
 import contextlib
 import json
@@ -67,7 +67,7 @@ class Server:
         return False
 
 
-@pytest.fixture(params=["granian", "uvicorn"])
+@pytest.fixture(params=["granian", "direct", "uvicorn"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

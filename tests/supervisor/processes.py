@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from foreseal.server.listening import GRANIAN
 from foreseal.server.tls import Tls
 from live.blocks import wait_for
 from live.group import group_of
@@ -25,12 +26,12 @@ JSON = {"content-type": "application/json"}
 class Group:
     """A running supervisor."""
 
-    def __init__(self, datadir: Path, workers: int = 2, tls: Tls | None = None) -> None:
+    def __init__(self, datadir: Path, workers: int = 2, tls: Tls | None = None, front: str = GRANIAN) -> None:
         datadir.mkdir(exist_ok=True)
         self.datadir = datadir
         self.workers = workers
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "supervised.py"), str(datadir), str(workers)]
+            [sys.executable, str(HERE / "supervised.py"), str(datadir), str(workers), front]
             + ([str(tls.cert), str(tls.key)] if tls else []),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -115,9 +116,9 @@ class Group:
 
 
 @contextlib.contextmanager
-def running(datadir: Path, workers: int = 2, tls: Tls | None = None) -> Iterator[Group]:
+def running(datadir: Path, workers: int = 2, tls: Tls | None = None, front: str = GRANIAN) -> Iterator[Group]:
     """A supervisor whose workers are all ready; nothing of it is left afterwards."""
-    group = Group(datadir, workers, tls)
+    group = Group(datadir, workers, tls, front)
     try:
         group.port = group.listen()
         group.wait_for_log("a process is ready", workers + 1)

@@ -1,4 +1,4 @@
-"""Runs a supervisor whose processes have doubles of the core: `python supervised.py DATADIR WORKERS [CERT KEY]`."""
+"""Runs a supervisor whose processes have doubles of the core: `supervised.py DATADIR WORKERS FRONT [CERT KEY]`."""
 
 import logging
 import sys
@@ -15,11 +15,11 @@ COMMAND = (sys.executable, str(HERE / "member.py"))
 def main() -> int:
     """As `foreseal run --workers` does it."""
     logging.basicConfig(level=logging.INFO)
-    folder, workers = Path(sys.argv[1]), int(sys.argv[2])
-    cert, key = (Path(sys.argv[3]), Path(sys.argv[4])) if len(sys.argv) > 3 else (None, None)
+    folder, workers, front = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    cert, key = (Path(sys.argv[4]), Path(sys.argv[5])) if len(sys.argv) > 4 else (None, None)
     try:
         return supervise(
-            Settings(folder, listen=Listen(port=0, workers=workers, tls_cert=cert, tls_key=key)),
+            Settings(folder, listen=Listen(port=0, workers=workers, front=front, tls_cert=cert, tls_key=key)),
             lambda url: print(url, flush=True),
             lambda url: print(f"administrators: {url}", flush=True),
             COMMAND,

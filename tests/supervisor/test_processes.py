@@ -19,9 +19,9 @@ GONE = (ConnectionError, http.client.HTTPException)
 
 
 @pytest.fixture
-def group(tmp_path: Path) -> Iterator[Group]:
+def group(tmp_path: Path, front: str) -> Iterator[Group]:
     """One with two workers."""
-    with running(tmp_path) as group:
+    with running(tmp_path, front=front) as group:
         yield group
 
 

@@ -217,6 +217,13 @@ class App:
         self.admin_url = self._admin.url
 
     @property
+    def endpoint(self) -> Endpoint:
+        """What answers, from `startup` to `shutdown`. Raises RuntimeError outside."""
+        if self._endpoint is None:
+            raise RuntimeError("the application was not started: the server must run its lifespan")
+        return self._endpoint
+
+    @property
     def open(self) -> int:
         """Most connections that the server in front may have open, from `startup` on."""
         return self._open
@@ -321,9 +328,7 @@ class App:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
-        if self._endpoint is None:
-            raise RuntimeError("the application was not started: the server must run its lifespan")
-        await self._endpoint(scope, receive, send)
+        await self.endpoint(scope, receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -12,6 +12,8 @@ class Bodies:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, most: int) -> None:
         """A body may take at most `most` ms, and at least half of that."""
+        self.most = most
+        """Milliseconds."""
         self._loop = loop
         self._interval = most / 2000
         self._round = 0

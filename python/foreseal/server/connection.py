@@ -11,7 +11,7 @@ from foreseal.rpc.outbox import END, Budget, Outbox, Traffic
 from foreseal.rpc.session import Exchange
 from foreseal.server.callers import Caller
 from foreseal.server.handler import Handler
-from foreseal.server.websocket import Gone, Side, WebSocket
+from foreseal.server.websocket import Gone, Side, Socket
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +30,7 @@ Ending = tuple[int, str]
 class Connection:
     """A connection that was accepted. Used from the event loop's thread only."""
 
-    def __init__(
-        self, websocket: WebSocket, handler: Handler, caller: Caller, traffic: Traffic, ahead: int = 1
-    ) -> None:
+    def __init__(self, websocket: Socket, handler: Handler, caller: Caller, traffic: Traffic, ahead: int = 1) -> None:
         """At most `ahead` messages of those that wait begin to be sent at once."""
         limits = caller.tier.limits
         self.outbox = Outbox(limits.outgoing_bytes, limits.outgoing_frames, traffic)

@@ -6,10 +6,11 @@ import logging
 from foreseal.rpc.hub import Hub
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.refused import TOO_MANY
-from foreseal.server.callers import Caller
+from foreseal.server.access import Headers
+from foreseal.server.callers import Caller, Peer
 from foreseal.server.connection import CLOSE_TIME, GOING_AWAY, Connection
 from foreseal.server.handler import Handler, Response
-from foreseal.server.websocket import Gone, Receive, Scope, Send, WebSocket
+from foreseal.server.websocket import Gone, Socket
 
 log = logging.getLogger(__name__)
 
@@ -40,14 +41,12 @@ class Connections:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def serve(self, handler: Handler, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, handler: Handler, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:
         """Serve one WebSocket from its handshake to its end, with the methods of `handler`."""
-        websocket = WebSocket(scope, receive, send)
         try:
             if not await websocket.connect():
                 return
-            headers = dict(scope["headers"])
-            caller = handler.refuse_websocket(scope["path"], headers) or handler.identify(scope.get("client"), headers)
+            caller = handler.refuse_websocket(path, headers) or handler.identify(peer, headers)
             refusal = self._refuse(handler, caller) if isinstance(caller, Caller) else caller
             if refusal is not None:
                 await websocket.deny(refusal)
@@ -75,7 +74,7 @@ class Connections:
             return handler.busy("too many connections: try again later")
         return None
 
-    async def _run(self, connection: Connection, caller: Caller, websocket: WebSocket) -> None:
+    async def _run(self, connection: Connection, caller: Caller, websocket: Socket) -> None:
         meter = caller.meter
         self._open.add(connection)
         caller.tier.connections.add(connection)

@@ -7,37 +7,39 @@ from foreseal.server.bodies import Bodies
 from foreseal.server.callers import Peer
 from foreseal.server.connections import Connections
 from foreseal.server.handler import CLOSE, Answer, Handler, Response
-from foreseal.server.websocket import Receive, Scope, Send
+from foreseal.server.websocket import Receive, Scope, Send, WebSocket
 
 
 class Endpoint:
     """A handler as an ASGI application without a lifespan of its own."""
 
     def __init__(self, handler: Handler, bodies: Bodies, connections: Connections) -> None:
-        self._handler = handler
-        self._bodies = bodies
-        self._connections = connections
+        self.handler = handler
+        self.bodies = bodies
+        self.connections = connections
 
     def stop(self) -> None:
         """As `leave`, and `/readyz` says that the node stops."""
-        self._handler.stopping = True
+        self.handler.stopping = True
         self.leave()
 
     def leave(self) -> None:
         """From now on each response ends its connection."""
-        self._handler.leaving = True
+        self.handler.leaving = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request, or one WebSocket to its end."""
         if scope["type"] == "websocket":
-            await self._connections.serve(self._handler, scope, receive, send)
+            websocket = WebSocket(scope, receive, send)
+            headers = dict(scope["headers"])
+            await self.connections.serve(self.handler, websocket, scope["path"], scope.get("client"), headers)
             return
         headers = dict(scope["headers"])
-        response: Answer | None = self._handler.route(scope["method"], scope["path"], headers)
+        response: Answer | None = self.handler.route(scope["method"], scope["path"], headers)
         if response is None:
             response = await self._call(scope.get("client"), headers, receive)
         status, lines, answer = response
-        if self._handler.leaving and CLOSE not in lines:
+        if self.handler.leaving and CLOSE not in lines:
             lines.append(CLOSE)
         await send({"type": "http.response.start", "status": status, "headers": lines})
         await send({"type": "http.response.body", "body": answer})
@@ -45,7 +47,7 @@ class Endpoint:
     async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> Answer:
         """Read the body of a call and answer it."""
         body: bytes | None
-        handler, bodies = self._handler, self._bodies
+        handler, bodies = self.handler, self.bodies
         caller = handler.identify(peer, headers)
         if isinstance(caller, Response):
             return caller

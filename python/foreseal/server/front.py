@@ -2,14 +2,15 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import uvloop
 
 from foreseal.server.app import App
 from foreseal.server.listener import AHEAD, Listener
-from foreseal.server.listening import listen, room
+from foreseal.server.listening import DIRECT, GRANIAN, listen, room
 from foreseal.server.shared import LEAVE, SharedSocket
 from foreseal.server.tls import Tls
 
@@ -22,22 +23,52 @@ _ENDING = 0.2
 Told = Callable[[], None]
 
 
-def serve(app: App, host: str, port: int, on_listening: Callable[[str], None], tls: Tls | None = None) -> None:
+class AnyListener(Protocol):
+    """A listener of either front."""
+
+    url: str
+    serving: "asyncio.Future[None] | None"
+
+    async def start(self) -> bool:
+        """Answer; false if it ended at once."""
+
+    async def stop(self, seconds: float = ...) -> None:
+        """Take no more connections and wait for the end, at most so long."""
+
+    def leave(self, shared: SharedSocket) -> None:
+        """Take no more connections from the socket that it shares; those that are there go on."""
+
+
+def serve(
+    app: App,
+    host: str,
+    port: int,
+    on_listening: Callable[[str], None],
+    tls: Tls | None = None,
+    front: str = GRANIAN,
+) -> None:
     """Start the application, answer on `host`:`port` (0: any free port) until SIGINT or SIGTERM, stop in good order.
 
-    `on_listening` gets the URL once requests are answered. Raises `AddressError`, and what `App.startup` and
-    `App.started` raise: a node whose journal cannot be replayed ends the server.
+    `front` is one of `FRONTS`. `on_listening` gets the URL once requests are answered. Raises `AddressError`, and what
+    `App.startup` and `App.started` raise: a node whose journal cannot be replayed ends the server.
     """
-    _run(_serve(app, host, port, on_listening, tls))
+    _run(_serve(app, host, port, on_listening, _maker(app, front, tls)))
 
 
-def serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told, tls: Tls | None = None) -> None:
+def serve_shared(
+    app: App,
+    shared: SharedSocket,
+    on_listening: Told,
+    on_ready: Told,
+    tls: Tls | None = None,
+    front: str = GRANIAN,
+) -> None:
     """As `serve`, on a socket that other processes accept from as well. Stopped by SIGTERM, or by `LEAVE`: then its
     clients are led over to the others first.
 
     `on_ready` is called when the application has started.
     """
-    _run(_serve_shared(app, shared, on_listening, on_ready, tls))
+    _run(_serve_shared(app, shared, on_listening, on_ready, _maker(app, front, tls)))
 
 
 def hold(app: App, on_open: Told, on_ready: Told) -> None:
@@ -50,7 +81,22 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], None], tls: Tls | None) -> None:
+def _maker(app: App, front: str, tls: Tls | None) -> Callable[[socket.socket], AnyListener]:
+    """What makes the listener of a front, once the application has started."""
+    if front == DIRECT:
+        from foreseal.server.direct import DirectListener
+
+        return lambda listening: DirectListener(app.endpoint, listening, tls, room(app.open))
+    return lambda listening: Listener(app, listening, tls, room(app.open))
+
+
+async def _serve(
+    app: App,
+    host: str,
+    port: int,
+    on_listening: Callable[[str], None],
+    make: Callable[[socket.socket], AnyListener],
+) -> None:
     stop = _on(signal.SIGINT, signal.SIGTERM, again=app.hurry)
     app.ahead = AHEAD
     # Before anything is opened.
@@ -58,7 +104,7 @@ async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], N
         await app.startup()
         try:
             if not stop.is_set():
-                listener = Listener(app, listening, tls, room(app.open))
+                listener = make(listening)
                 try:
                     if await listener.start():
                         on_listening(listener.url)
@@ -70,13 +116,19 @@ async def _serve(app: App, host: str, port: int, on_listening: Callable[[str], N
             await app.shutdown()
 
 
-async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_ready: Told, tls: Tls | None) -> None:
+async def _serve_shared(
+    app: App,
+    shared: SharedSocket,
+    on_listening: Told,
+    on_ready: Told,
+    make: Callable[[socket.socket], AnyListener],
+) -> None:
     stop, leave = _on(signal.SIGTERM, again=app.hurry), _on(LEAVE)
     app.ahead = AHEAD
     with shared.listening:
         await app.startup()
         try:
-            listener = Listener(app, shared.listening, tls, room(app.open))
+            listener = make(shared.listening)
             try:
                 if await listener.start():
                     on_listening()
@@ -87,7 +139,7 @@ async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_r
                 unfit.cancel()
             finally:
                 if leave.is_set():
-                    shared.leave()
+                    listener.leave(shared)
                     await app.leave()
                     await _first(stop.wait(), shared.left(LEAVE_TIME))
                 else:
@@ -97,7 +149,7 @@ async def _serve_shared(app: App, shared: SharedSocket, on_listening: Told, on_r
             await app.shutdown()
 
 
-async def _end(app: App, listener: Listener) -> None:
+async def _end(app: App, listener: AnyListener) -> None:
     # granian would cut the WebSockets.
     await app.patiently(app.disconnect())
     # Cut off before it has ended, it would complain; without calls under way it ends at once.

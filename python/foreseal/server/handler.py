@@ -68,6 +68,8 @@ class Handler:
         """
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no closer look.
+        self.largest = max(tier.limits.body for tier in callers.tiers)
+        """Bytes of the largest body that any caller may send."""
         self._digits = min(len(str(tier.limits.body)) for tier in callers.tiers)
         self.stopping = False
         """Whether `/readyz` says that the node stops."""

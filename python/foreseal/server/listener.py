@@ -13,6 +13,7 @@ from granian.server.embed import Server
 from foreseal.server.address import UNIX, url
 from foreseal.server.listening import BACKLOG
 from foreseal.server.logs import GRANIAN
+from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 
 # Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
@@ -76,6 +77,10 @@ class Listener:
         self.serving = asyncio.ensure_future(self._server.serve())
         await asyncio.sleep(0)
         return not self.serving.done()
+
+    def leave(self, shared: SharedSocket) -> None:
+        """Take no more connections from the socket that it shares; those that are there go on."""
+        shared.leave()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
         """Take no more connections and wait for the end, at most so long. Raises what ended the server."""

@@ -8,6 +8,9 @@ from foreseal.server.address import AddressError
 
 log = logging.getLogger(__name__)
 
+FRONTS = GRANIAN, DIRECT = "granian", "direct"
+"""What speaks HTTP and WebSocket on a listener."""
+
 # Connections that wait to be accepted.
 BACKLOG = 1024
 # Of a client that vanished without a word nothing comes back: after so many seconds of silence it is asked, and after

@@ -41,6 +41,16 @@ class Tls:
             "ssl_protocol_min": SSLProtocols.tls12,
         }
 
+    def context(self) -> ssl.SSLContext:
+        """What the direct front takes. Raises what `ssl` raises for files that `check` refuses."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self.cert, self.key)
+        if self.client_ca is not None:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(self.client_ca)
+        return context
+
     def check(self, now: float) -> str | None:
         """A warning about the time of the certificate, `now` in seconds of the epoch, if there is one to be given.
 

@@ -14,7 +14,7 @@ client does is never one: a client that is gone makes `receive` return None and 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Protocol
 
 from foreseal.server.handler import Response
 
@@ -39,6 +39,33 @@ class Side(Enum):
     CONNECTING = auto()
     OPEN = auto()
     CLOSED = auto()
+
+
+class Socket(Protocol):
+    """A WebSocket, whichever server is in front. A task each may await `receive` and `send` at the same time."""
+
+    client: Side
+
+    async def connect(self) -> bool:
+        """Take the client's handshake; False if it is gone already, or was none."""
+
+    async def accept(self) -> None:
+        """Open the connection."""
+
+    async def deny(self, response: Response) -> None:
+        """Answer the handshake with an HTTP response in place of a connection."""
+
+    async def receive(self) -> bytes | None:
+        """The next message, text or binary, as bytes; None when the client has left."""
+
+    async def send(self, text: str) -> None:
+        """Send one message; returns when there is room for another. Raises `Gone`."""
+
+    async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
+        """Send all messages in their order; `sent` gets the number of each. Raises `Gone`."""
+
+    async def close(self, code: int, reason: str) -> None:
+        """Close an open connection; returns when the close frame is on its way. Raises `Gone`."""
 
 
 class WebSocket:
@@ -118,8 +145,7 @@ class WebSocket:
         """Close an open connection; returns when the close frame is on its way. Raises `Gone`."""
         self._need(self.server, Side.OPEN)
         self.server = Side.CLOSED
-        cut = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
-        await self._put({"type": "websocket.close", "code": code, "reason": cut})
+        await self._put({"type": "websocket.close", "code": code, "reason": cut(reason)})
 
     async def _put(self, message: Message) -> None:
         try:
@@ -131,3 +157,8 @@ class WebSocket:
     def _need(self, side: Side, wanted: Side) -> None:
         if side is not wanted:
             raise RuntimeError(f"a WebSocket that is {side.name} is not {wanted.name}")
+
+
+def cut(reason: str) -> str:
+    """As much of a reason as a close frame has room for."""
+    return reason.encode()[:_LONGEST_REASON].decode(errors="ignore")

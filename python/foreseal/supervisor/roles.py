@@ -22,7 +22,8 @@ def fill(handover: Handover, make_node: Callable[[bytes], Any] | None) -> int:
             hold(app, lambda: report.opened(app.admin_url), report.ready)
         else:
             shared = SharedSocket(socket.socket(fileno=handover.socket))
-            serve_shared(app, shared, lambda: report.opened(None), report.ready, handover.settings.listen.tls)
+            listen = handover.settings.listen
+            serve_shared(app, shared, lambda: report.opened(None), report.ready, listen.tls, listen.front)
     except NodeError as error:
         report.failed(error)
         return WRONG_USE if error.wrong_use else FAILED

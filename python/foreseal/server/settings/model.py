@@ -11,6 +11,7 @@ from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate import burst_of
 from foreseal.server.access import Hosts
 from foreseal.server.durations import format_duration
+from foreseal.server.listening import GRANIAN
 from foreseal.server.settings.access import Access, PublicCoreLimits, PublicLimits, lowered
 from foreseal.server.settings.setting import Setting, SettingsError
 from foreseal.server.settings.table import TABLE
@@ -47,6 +48,8 @@ class Listen:
     """0: any free one."""
     workers: int = 1
     """Processes that answer there; more than one are followers of another one, the sequencer."""
+    front: str = GRANIAN
+    """One of `FRONTS`."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None

@@ -7,6 +7,7 @@ a row of public callers where `PublicLimits` or `PublicCoreLimits` has a field f
 from dataclasses import fields
 
 from foreseal.rpc.rate import MOST_CALLS
+from foreseal.server.listening import FRONTS
 from foreseal.server.logs import FORMATS
 from foreseal.server.settings.access import PublicCoreLimits, PublicLimits
 from foreseal.server.settings.kinds import (
@@ -199,6 +200,15 @@ _SERVER = (
         more="More than one follow another that produces the blocks: see [processes.md](processes.md).",
         place="listen.workers",
         commands=frozenset[Command](("run",)),
+    ),
+    Setting(
+        key="server.front",
+        name="front",
+        kind=Choice(FRONTS),
+        help="What speaks HTTP and WebSocket there.",
+        more="See [fronts.md](fronts.md).",
+        place="listen.front",
+        commands=STARTED,
     ),
     _tls("tls_cert", "Certificate chain in PEM: the listener speaks HTTPS and WSS.", unset="plain HTTP"),
     _tls("tls_key", "Private key of the certificate in PEM, without a password.", unset="needed with a certificate"),

@@ -1,0 +1,261 @@
+"""The direct front without a socket: whatever the pieces that bytes come in, the same answers in the same order."""
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.frames import Frame, Opcode
+
+from foreseal.server import App, Settings
+from foreseal.server.direct.frames import Broken, Frames, close_code, close_frame, text_frame
+from foreseal.server.direct.http import Http
+from foreseal.server.direct.listener import DirectListener
+from foreseal.server.listening import listen
+
+from fake_core import FakeNode
+
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+class Transport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = False
+        self.reading = True
+        self.ended = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 1) if name == "peername" else default
+
+    def write(self, data: Any) -> None:
+        self.written += bytes(data)
+
+    def writelines(self, parts: Any) -> None:
+        self.written += b"".join(parts)
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.closed = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+
+def call(method: str, number: int, *params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
+
+
+def post(body: bytes, *lines: bytes, head: bytes = HEAD) -> bytes:
+    return head + b"".join(line + b"\r\n" for line in lines) + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def chunked(body: bytes) -> bytes:
+    parts = b"".join(b"%x\r\n%b\r\n" % (len(body[at : at + 7]), body[at : at + 7]) for at in range(0, len(body), 7))
+    return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + parts + b"0\r\nX-Late: 1\r\n\r\n"
+
+
+def played(pieces: list[bytes], **settings: Any) -> tuple[bytes, Transport]:
+    """What is written when these pieces come, each after all that can be answered was; dates and ages left out."""
+
+    async def play() -> Transport:
+        app = App(Settings(Path("unused"), **settings), make_node=FakeNode)
+        await app.startup()
+        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+        transport = Transport()
+        http = Http(listener)
+        http.connection_made(transport)
+        for piece in pieces:
+            if not transport.closed:
+                http.data_received(piece)
+            while http._answering is not None:
+                await http._answering
+        await listener.stop(0)
+        await app.shutdown()
+        return transport
+
+    transport = asyncio.run(play())
+    kept = [line for line in transport.written.split(b"\r\n") if not line.startswith((b"date:", b"x-foreseal-view:"))]
+    return b"\r\n".join(kept), transport
+
+
+def statuses_in(written: bytes) -> list[int]:
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) [A-Z]", written)]
+
+
+STREAM = [
+    post(call("echo", 1, "a")),
+    post(call("echo", 2, "b")),
+    b"\r\n" + post(call("echo", 3, "c")),
+    chunked(call("echo", 4, "d" * 40)),
+    b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"HEAD /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    post(b"[" + call("echo", 5, "e") + b"," + call("echo", 6, "f") + b"]"),
+    post(call("echo", 7, "g" * 30_000)),
+    post(b'{"jsonrpc":"2.0","method":"echo","params":[]}'),
+    post(call("echo", 8, "h"), b"Origin: https://a.example"),
+    post(call("echo", 9, "i"), b"Connection: Upgrade", b"Upgrade: h2c"),
+    post(call("echo", 10, "j"), head=HEAD.replace(b"1.1", b"1.0") + b"Connection: keep-alive\r\n"),
+    post(call("echo", 11, "k"), b"Connection: close"),
+]
+WHOLE, _ = played(STREAM)
+
+
+def test_requests_of_every_kind_are_answered_in_order() -> None:
+    assert statuses_in(WHOLE) == [200, 200, 200, 200, 200, 200, 200, 200, 204, 200, 200, 200, 200]
+    for number in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11):
+        assert WHOLE.count(b'"id":%d,' % number) == 1
+    assert WHOLE.count(b"access-control-allow-origin") == 0, "pages are for development chains"
+    assert (WHOLE.count(b"connection: close"), WHOLE.count(b"connection: keep-alive")) == (1, 1)
+
+
+@given(st.lists(st.integers(0, sum(map(len, STREAM))), max_size=12))
+def test_pieces_do_not_matter(cuts: list[int]) -> None:
+    stream = b"".join(STREAM)
+    edges = [0, *sorted(cuts), len(stream)]
+    pieces = [stream[start:end] for start, end in itertools.pairwise(edges) if end > start]
+    written, transport = played(pieces)
+    assert written == WHOLE
+    assert transport.closed
+
+
+def test_one_byte_at_a_time() -> None:
+    stream = b"".join(STREAM[:4])
+    assert played([stream[at : at + 1] for at in range(len(stream))])[0] == played(STREAM[:4])[0]
+
+
+def test_a_head_that_was_seen_is_another_one_in_the_middle_of_a_body() -> None:
+    """Bytes that look like the last request, head and all, are the body of the one that was begun."""
+    first = post(call("echo", 1, "a"))
+    begun = HEAD + b"Content-Length: %d\r\n\r\n" % len(first)
+    written, _ = played([first, begun, first])
+    assert written.count(b'"id":1,') == 1
+    assert b"parse error" in written
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        (b"NONSENSE\r\n\r\n", 400),
+        (b"GET / HTTP/9.9\r\n\r\n", 400),
+        (b"GET http://[ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n", 400),
+        (HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (HEAD + b"Content-Length: -1\r\n\r\n", 400),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (HEAD + b"X: " + b"x" * 70_000, 431),
+        (HEAD + b"X: y\r\n" * 120 + b"\r\n", 431),
+        (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", 405),
+        (HEAD + b"Content-Length: 99999999\r\n\r\n", 413),
+        (HEAD.replace(b"/json", b"/xml") + b"Content-Length: 4\r\n\r\n", 415),
+    ],
+)
+def test_what_is_no_request_is_refused_and_ends_the_connection(given: bytes, status: int) -> None:
+    written, transport = played([post(call("echo", 1, "a")), given, post(call("echo", 2, "b"))])
+    assert statuses_in(written) == [200, status]
+    assert b"connection: close" in written
+    assert transport.closed or transport.ended, "what the client still sends is not answered"
+
+
+def test_who_waits_to_be_told_is_told_to_send_its_body() -> None:
+    body = call("echo", 1, "a")
+    head = post(body, b"Expect: 100-continue").removesuffix(body)
+    written, _ = played([head, body])
+    assert written.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+    refused, _ = played([HEAD + b"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n"])
+    assert refused.startswith(b"HTTP/1.1 413")
+
+
+def masked(opcode: Opcode, data: bytes, *, fin: bool = True) -> bytes:
+    return Frame(opcode, data, fin).serialize(mask=True)
+
+
+messages = st.lists(
+    st.tuples(st.binary(max_size=300) | st.just(b"x" * 70_000), st.integers(0, 3), st.booleans()), max_size=5
+)
+
+
+@given(messages, st.lists(st.integers(0, 400_000), max_size=8))
+def test_messages_are_whole_whatever_the_frames_and_pieces(
+    sent: list[tuple[bytes, int, bool]], cuts: list[int]
+) -> None:
+    """Each message in one frame or several, with a ping between them or not, in pieces."""
+    stream, expected = b"", []
+    for data, splits, ping in sent:
+        size = max(1, len(data) // (splits + 1))
+        parts = [data[at : at + size] for at in range(0, len(data), size)] or [b""]
+        for index, part in enumerate(parts):
+            kind = Opcode.CONT if index else Opcode.BINARY
+            stream += masked(kind, part, fin=index == len(parts) - 1)
+            if ping:
+                stream += masked(Opcode.PING, b"!")
+                if index < len(parts) - 1:
+                    expected.append((Opcode.PING, b"!"))
+        expected.append((Opcode.TEXT, data))
+        if ping:
+            expected.append((Opcode.PING, b"!"))
+    edges = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
+    frames = Frames(100_000)
+    found = [each for start, end in itertools.pairwise(edges) for each in frames.feed(stream[start:end])]
+    assert found == expected
+
+
+@given(st.text(max_size=200) | st.just("y" * 126) | st.just("z" * 65_536))
+def test_texts_are_read_and_written_as_the_library_does(text: str) -> None:
+    data = text.encode()
+    frames = Frames(1 << 20)
+    assert list(frames.feed(masked(Opcode.TEXT, data) * 2)) == [(Opcode.TEXT, data)] * 2
+    assert text_frame(text) == Frame(Opcode.TEXT, data).serialize(mask=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (lambda: Frame(Opcode.TEXT, b"a").serialize(mask=False), 1002),
+        (lambda: masked(Opcode.CONT, b"a"), 1002),
+        (lambda: masked(Opcode.TEXT, b"a", fin=False) + masked(Opcode.TEXT, b"b"), 1002),
+        (lambda: b"\x83\x80\0\0\0\0", 1002),
+        (lambda: b"\xc1\x80\0\0\0\0", 1002),
+        (lambda: masked(Opcode.TEXT, b"x" * 1001), 1009),
+        (lambda: b"\x81\xff" + (1 << 40).to_bytes(8, "big"), 1009),
+        (lambda: masked(Opcode.BINARY, b"x" * 600, fin=False) + masked(Opcode.CONT, b"x" * 600), 1009),
+        (lambda: masked(Opcode.TEXT, b"\xff\xfe"), 1007),
+        (lambda: masked(Opcode.TEXT, b"\xc3", fin=False) + masked(Opcode.CONT, b"("), 1007),
+    ],
+)
+def test_what_is_against_the_protocol_is_named(given: Callable[[], bytes], code: int) -> None:
+    with pytest.raises(Broken) as broken:
+        list(Frames(1000).feed(given()))
+    assert broken.value.code == code
+
+
+def test_close_frames() -> None:
+    assert close_code(b"") is None
+    assert close_code((1001).to_bytes(2, "big") + b"bye") == 1001
+    with pytest.raises(Broken):
+        close_code(b"\x03")
+    assert close_frame(1000, "a") == Frame(Opcode.CLOSE, b"\x03\xe8a").serialize(mask=False)
+    assert close_frame(None) == b"\x88\x00"
