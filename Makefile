@@ -175,8 +175,9 @@ differential: build $(VENV)/.dev ## Compare with the execution specification (TR
 simulate: $(VENV)/.dev ## Play SEEDS seeds of faults of disk, clock and process from SEED on, save what was tried; SEEDS=1 shows every act
 	PYTHONPATH=. $(BIN)/python tests/simulation.py --seeds $(SEEDS) --seed $(SEED) --save benches/results/simulation.json
 
-mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync")
+mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync" PAYMENTS="no-overlap")
 	$(BIN)/python tests/mutants.py $(ARGS)
+	$(BIN)/python tests/payments/mutants.py $(PAYMENTS)
 
 clients: ## Install the JavaScript clients, the anvil and the schemas that the tests use (npm ci, needs Node)
 	npm ci --prefix tests/clients

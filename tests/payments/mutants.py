@@ -19,38 +19,45 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = Path("foreseal/payments")
 COMPILER = ROOT / "tests" / "payments" / "contracts" / "compiler"
 CONTRACTS = PACKAGE / "contracts"
-SECONDS = 600
+SECONDS_PER_TEST = 600
 # Exit codes of pytest.
 PASSED, FAILED = 0, 1
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change and the tests of which one at least must notice it."""
+    """One fault and the tests of which one at least must notice it."""
 
     name: str
     breaks: str
     file: str
-    old: str
-    new: str
+    changes: tuple[tuple[str, str], ...]
+    """Texts of the file and what stands in their place."""
     tests: tuple[str, ...]
 
 
 def load() -> list[Mutant]:
     """Read the list, and see that each text is in its file, once."""
     entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["mutant"]
-    mutants = [Mutant(**entry | {"tests": tuple(entry["tests"])}) for entry in entries]
+    mutants = [
+        Mutant(**entry | {name: tuple(map(kind, entry[name])) for name, kind in (("changes", tuple), ("tests", str))})
+        for entry in entries
+    ]
     for mutant in mutants:
-        found = (ROOT / "python" / PACKAGE / mutant.file).read_text().count(mutant.old)
-        if found != 1:
-            sys.exit(f"mutants: {mutant.name}: {mutant.old!r} is {found} times in {mutant.file}")
+        text = (ROOT / "python" / PACKAGE / mutant.file).read_text()
+        for old, _ in mutant.changes:
+            if text.count(old) != 1:
+                sys.exit(f"mutants: {mutant.name}: {old!r} is {text.count(old)} times in {mutant.file}")
     return mutants
 
 
 def change(copy: Path, mutant: Mutant) -> None:
     """Break the copy. Exits if what it became does not compile: then it proves nothing."""
     path = copy / PACKAGE / mutant.file
-    path.write_text(path.read_text().replace(mutant.old, mutant.new))
+    text = path.read_text()
+    for old, new in mutant.changes:
+        text = text.replace(old, new)
+    path.write_text(text)
     if path.suffix == ".sol":
         place = copy / CONTRACTS
         command = ["node", str(COMPILER / "compile.mjs"), str(place / "sources"), str(place / "compiled")]
@@ -69,7 +76,7 @@ def passes(copy: Path, tests: tuple[str, ...]) -> bool:
         env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=SECONDS_PER_TEST,
         check=False,
     )
     if done.returncode not in (PASSED, FAILED):

@@ -21,6 +21,8 @@ def surviving(shop: Shop, act: Callable[[], object]) -> None:
     try:
         act()
     except Killed:
+        # The chain goes on without it: what was sent too early would land.
+        shop.chain.mine()
         shop.restart()
         surviving(shop, shop.go_on)
         with contextlib.suppress(NotAllowed):  # it was decided before the process died

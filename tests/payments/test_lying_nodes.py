@@ -178,6 +178,19 @@ def test_a_log_without_its_receipt_takes_nothing_back(shop: Shop) -> None:
     assert shop.place("a") == "Canceled / final"
 
 
+def test_logs_of_a_block_that_is_gone_hold_nothing_up(shop: Shop) -> None:
+    def logs(true: Callable[..., Any], wanted: Any) -> Any:
+        found = true(wanted)
+        return [*found, *({**log, "removed": True, "blockHash": "0x" + "ee" * 32} for log in found)]
+
+    answers(shop, "eth_getLogs", logs)
+    shop.captures.capture(shop.stored("a"))
+    shop.pay(5)
+    shop.watcher.poll()
+    assert shop.rows() == {each.row() for each in received(shop.chain)}
+    assert len(shop.rows()) == 2
+
+
 @pytest.mark.parametrize("limit", [1, 3])
 def test_a_node_that_refuses_many_logs_is_asked_for_fewer_blocks(shop: Shop, limit: int) -> None:
     def logs(true: Callable[..., Any], wanted: Any) -> Any:

@@ -194,6 +194,22 @@ def test_an_account_nonce_that_somebody_else_used_is_lost_only_once_that_is_fina
         assert read_intent(tx, store(shop, "b"))[0].account_nonce == 1
 
 
+def test_what_lands_between_two_answers_is_not_lost(shop: Shop) -> None:
+    intent = store(shop, "a")
+    shop.sender.deliver(intent)
+
+    def land(method: str) -> None:
+        if method == "eth_getTransactionCount":
+            shop.node.hook = None
+            shop.chain.mine(shop.chain.finality + 1)
+
+    shop.node.hook = land
+    # There was no receipt, and now its account nonce is used for good.
+    assert shop.sender.outcome(intent).step is Step.UNKNOWN
+    assert shop.node.hook is None
+    assert shop.sender.outcome(intent).step is Step.FINAL
+
+
 def test_what_the_node_refuses_stays_intended(shop: Shop) -> None:
     shop.node.poor.add(SHOP.address.lower())
     order = shop.captures.capture(shop.stored("a"))

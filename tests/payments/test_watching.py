@@ -14,7 +14,7 @@ from foreseal.payments.orders import memo
 from foreseal.payments.progress import Progress
 from foreseal.payments.watching import Watch, Watcher
 from payments.scan import received
-from payments.shop import ADDRESS, BUYERS, SHOP, Make, Shop
+from payments.shop import ADDRESS, BUYERS, SHOP, Killed, Make, Shop
 
 
 def fresh(shop: Shop) -> set[tuple[object, ...]]:
@@ -275,6 +275,22 @@ def test_cursors_below_the_final_block_are_not_kept(shop: Shop) -> None:
     assert numbers[0] == -1
     assert numbers[1] <= shop.chain.finalized < numbers[2]
     assert len(numbers) == 2 + shop.chain.finality // 3 + 1
+
+
+def test_an_end_between_rows_and_cursor_leaves_both(shop: Shop) -> None:
+    shop.pay(5)
+    # Below what the next poll would read again anyway.
+    shop.chain.mine(30)
+    shop.crashes.arm(CrashPoint.WINDOW_REPLACED)
+    with pytest.raises(Killed):
+        shop.watcher.poll()
+    with shop.database.reading() as tx:
+        assert list(tx.execute(select(cursors.c.block_number)).scalars()) == [-1]
+    assert shop.rows() == set()
+    shop.restart()
+    shop.watcher.poll()
+    assert shop.rows() == {each.row() for each in received(shop.chain)}
+    assert len(shop.rows()) == 1
 
 
 def test_an_answer_that_is_lost_leaves_what_was_stored(shop: Shop) -> None:

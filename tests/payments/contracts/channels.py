@@ -66,12 +66,18 @@ class Channel:
 
     def deposit(self, amount: int, salt: int = 1, signed: int | None = None, channel: bytes | None = None) -> Receipt:
         """Deposit by EIP-3009, with the salt of the authorization."""
+        return self.send("deposit", *self.deposit_arguments(amount, salt, signed, channel))
+
+    def deposit_arguments(
+        self, amount: int, salt: int = 1, signed: int | None = None, channel: bytes | None = None
+    ) -> tuple:
+        """What such a deposit is called with."""
         nonce = keccak(encode(["bytes32", "uint256"], [channel or self.id, salt]))
         payer, collector = self.people.buyer, addresses.ERC3009_DEPOSIT_COLLECTOR
         terms = Authorization(payer.address, collector, amount if signed is None else signed, 0, DEADLINE, nonce)
         signature = terms.signed(self.domain, payer.key, "ReceiveWithAuthorization").packed
         data = encode(["uint256", "uint256", "uint256", "bytes"], [0, DEADLINE, salt, signature])
-        return self.send("deposit", self.config, amount, collector, data)
+        return (self.config, amount, collector, data)
 
     def voucher(self, maximum: int, total: int, signer: TestAccount | None = None) -> tuple:
         """A claim of `total` by a voucher over `maximum`."""
