@@ -120,6 +120,7 @@ fuzz: build $(VENV)/.dev $(VENV)/.fuzz ## Give EXECUTIONS generated inputs to ea
 payments: build $(VENV)/.dev ## Play RUNS random lives of a merchant, with deaths, lost answers and reorganisations, on each database; kill processes at each crash point
 	FORESEAL_PAYMENT_RUNS=$(RUNS) $(BIN)/python -m pytest tests/payments/test_random_runs.py -n 0 -s
 	FORESEAL_PAYMENT_KILLS=all $(BIN)/python -m pytest tests/payments/test_killed_processes.py -n 0
+	FORESEAL_PAYMENT_ROUNDS=300 $(BIN)/python -m pytest tests/payments/test_two_processes.py -n 0
 
 pairings: build $(VENV)/.dev ## Pay with every x402 client at every x402 server through every facilitator, stock and ours
 	FORESEAL_PAIRINGS=all $(BIN)/python -m pytest tests/payments/x402/pairings -n 0 -v

@@ -1,4 +1,4 @@
-"""Names and amounts at the edges of what they may be, on both databases."""
+"""Names, amounts and times at the edges of what they may be, on both databases."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from foreseal.payments.amounts import LARGEST
 from foreseal.payments.ledger import Duplicate, NotCovered, Unknown
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.orders import memo
+from foreseal.payments.progress import NotExpired
 from payments.scan import paid
 from payments.shop import BUYER, Shop
 
@@ -83,3 +84,21 @@ def test_the_largest_amount_is_captured_and_refunded_to_the_unit(shop: Shop) -> 
     found = shop.balance()
     assert (found.received, found.captured, found.refunded) == (2 * LARGEST, 2 * LARGEST, LARGEST)
     assert found.faults == ()
+
+
+# Its blocks are two seconds apart.
+@pytest.mark.in_memory
+def test_an_order_expires_with_the_final_block_of_its_last_second(shop: Shop) -> None:
+    shop.stored("at", seconds=100)
+    shop.stored("after", seconds=101)
+    until = shop.orders.get("at").valid_before
+    while shop.chain.blocks[shop.chain.finalized].time < until:
+        with pytest.raises(NotExpired, match="no final block has reached"):
+            shop.progress.expire("at")
+        shop.chain.mine()
+    assert shop.chain.blocks[shop.chain.finalized].time == until
+    # In a block of this time it could not be captured any more, the other one could.
+    shop.progress.expire("at")
+    with pytest.raises(NotExpired, match="no final block has reached"):
+        shop.progress.expire("after")
+    assert [shop.place(id) for id in ("at", "after")] == ["Expired / idle", "Stored, unused / idle"]

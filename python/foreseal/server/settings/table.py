@@ -429,6 +429,7 @@ INHERITED = frozenset(
     for name in (
         "SHARED EXECUTION_APIS GETH_TRACES READS ARCHIVE SCHEDULES CRASHES LOGS FUZZ KILLS EVENTS SEED MUTANT URL KEY"
         " SEEDS WORKERS_TESTED WORKER_BLOCKS FOLLOWED FUZZ_TARGET PAYMENT_RUNS PAYMENT_SHRINK PAYMENT_KILLS PAIRINGS"
+        " PAYMENT_ROUNDS"
     ).split()
 )
 """Variables of the project's tests and tools, which a server that they start inherits."""
