@@ -5,7 +5,9 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI, Request
 
+from foreseal.payments.x402.middleware import PaidRoutes
 from payments.x402.paying import pay, stock_client
 from payments.x402.selling import ORIGIN, Selling, asked, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
@@ -176,6 +178,26 @@ def test_a_settlement_that_a_reorganisation_took_back_is_sent_again(world: World
     again = selling.get("/report", payment)
     assert settlement(again).transaction == first.transaction
     assert selling.runs == {"/report": 1}
+
+
+def test_an_application_of_fastapi_is_paid_too(world: World, selling: Selling) -> None:
+    app = FastAPI()
+
+    @app.get("/report")
+    async def report(request: Request) -> dict[str, str]:
+        return {"payer": request.state.payment.payer}
+
+    app.add_middleware(PaidRoutes, seller=selling.seller)
+    selling.app = app
+    found = bought(selling, "/report")
+    assert found.json() == {"payer": BUYERS[6].address}
+    assert settlement(found).success
+
+
+@pytest.mark.parametrize("path", ["/report/", "//report", "/./report", "/free/../report", "/Report", "/%72eport"])
+def test_no_other_way_to_write_a_path_is_free(selling: Selling, path: str) -> None:
+    assert selling.get(path).status_code in (402, 404, 307)
+    assert not selling.runs
 
 
 def test_eight_copies_at_once_run_the_handler_once(world: World, url: str) -> None:

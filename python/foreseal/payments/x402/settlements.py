@@ -156,11 +156,14 @@ class Settlements:
 
         def look() -> Receipt | None:
             outcome = self._look(key.name)
-            return None if outcome is None else outcome.receipt
+            if outcome is not None and outcome.receipt is not None:
+                return outcome.receipt
+            row = self.find(key)
+            # Whoever stored it may not have sent it, and a reorganisation may have taken it back.
+            if row is not None and row.step in (Step.INTENDED, Step.UNKNOWN):
+                self.advance(key.name)
+            return None
 
-        row = self.find(key)
-        if row is not None and row.step in (Step.INTENDED, Step.UNKNOWN):  # whoever stored it may not have sent it
-            self.advance(key.name)
         found: Receipt = self.patience.until(look, f"receipt of {key.name}")
         return found
 
