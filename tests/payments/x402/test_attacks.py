@@ -15,7 +15,7 @@ from x402 import x402Client
 from x402.http.utils import encode_payment_signature_header
 from x402.mechanisms.evm.exact.client import ExactEvmScheme
 from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
-from x402.schemas import PaymentPayload, PaymentRequired
+from x402.schemas import PaymentPayload, PaymentRequired, SettleResponse
 
 from foreseal.payments.typed_data import Cancellation
 from foreseal.payments.x402.facilitator_app import facilitator_app
@@ -27,6 +27,7 @@ from payments.x402.world import (
     BUYERS,
     DOMAIN,
     FACILITATOR,
+    NETWORK,
     NEWCOMER,
     PAUSER,
     SHOP,
@@ -327,9 +328,10 @@ def test_calls_to_the_facilitator_that_are_none(world: World, tmp_path: Path, bo
     assert [answer.status_code for answer in asyncio.run(posting())] == [400, 400, 400, 405]
 
 
-def test_a_facilitator_that_times_out_after_sending(world: World, url: str) -> None:
+@pytest.mark.parametrize("remembers", [True, False])
+def test_a_facilitator_that_times_out_after_sending(world: World, url: str, remembers: bool) -> None:
     class Silent:
-        """It settles, and its answer is lost."""
+        """It settles, and its answer is lost; asked again, it remembers, or says that the nonce is used."""
 
         def __init__(self, inner: Any) -> None:
             self.inner = inner
@@ -337,6 +339,8 @@ def test_a_facilitator_that_times_out_after_sending(world: World, url: str) -> N
             self.lost = 1
 
         async def settle(self, *given: Any) -> Any:
+            if not self.lost and not remembers:
+                return SettleResponse(success=False, error_reason="nonce_used", transaction="", network=NETWORK)
             found = await self.inner.settle(*given)
             if self.lost:
                 self.lost -= 1
@@ -357,7 +361,12 @@ def test_a_facilitator_that_times_out_after_sending(world: World, url: str) -> N
     assert shop.runs == {"/report": 1}
 
 
-def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: str) -> None:
+@pytest.mark.parametrize("other", [True, False], ids=["another transaction", "no transaction"])
+def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: str, other: bool) -> None:
+    named = "0x" + "12" * 32
+    if other:
+        named = world.act(STRANGER, "approve(address,uint256)", SHOP.address, 1000)["transactionHash"]
+
     class Lying:
         """It says that it settled."""
 
@@ -371,7 +380,7 @@ def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: 
                 self.lies -= 1
                 found = await self.inner.verify(*given)
                 assert found.is_valid
-                return settlement_of_nothing(given[1].network)
+                return SettleResponse(success=True, transaction=named, network=NETWORK, payer=BUYER.address)
             return await self.inner.settle(*given)
 
     shop = Selling(world, url, Lying(Selling(world, url).facilitator))
@@ -380,12 +389,6 @@ def test_a_facilitator_that_says_what_is_not_so_is_found_out(world: World, url: 
         for _ in range(2):
             asyncio.run(shop.seller.follow())
     assert shop.runs == {"/report": 1}
-
-
-def settlement_of_nothing(network: str) -> Any:
-    from x402.schemas import SettleResponse
-
-    return SettleResponse(success=True, transaction="0x" + "12" * 32, network=network, payer=BUYER.address)
 
 
 def test_the_origin_of_the_shop_is_its_own(selling: Selling) -> None:
