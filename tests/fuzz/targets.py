@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fuzz import codec, edge, sender, settings
+from fuzz import codec, direct, edge, sender, settings
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ TARGETS = {
         Target("http", 600, edge.run_body, edge.stop),
         Target("head", 200, edge.run_head, edge.stop),
         Target("websocket", 400, edge.run_websocket, edge.stop),
+        Target("stream", 600, direct.run_stream, edge.stop),
+        Target("frames", 400, direct.run_frames),
         Target("settings", 60, settings.run),
         Target("sender", 300, sender.run, sender.stop),
     )

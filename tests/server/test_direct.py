@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
+from bare_transport import BareTransport, statuses_in
 from foreseal.server import App, Settings
 from foreseal.server.direct.frames import Broken, Frames, close_code, close_frame, text_frame
 from foreseal.server.direct.http import Http
@@ -22,47 +22,6 @@ from foreseal.server.listening import listen
 from fake_core import FakeNode
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-
-
-class Transport(asyncio.Transport):
-    """Keeps what is written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.closed = False
-        self.reading = True
-        self.ended = False
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return ("127.0.0.1", 1) if name == "peername" else default
-
-    def write(self, data: Any) -> None:
-        self.written += bytes(data)
-
-    def writelines(self, parts: Any) -> None:
-        self.written += b"".join(parts)
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.closed = True
-
-    def can_write_eof(self) -> bool:
-        return True
-
-    def write_eof(self) -> None:
-        self.ended = True
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
 
 
 def call(method: str, number: int, *params: Any) -> bytes:
@@ -78,14 +37,14 @@ def chunked(body: bytes) -> bytes:
     return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + parts + b"0\r\nX-Late: 1\r\n\r\n"
 
 
-def played(pieces: list[bytes], **settings: Any) -> tuple[bytes, Transport]:
+def played(pieces: list[bytes], **settings: Any) -> tuple[bytes, BareTransport]:
     """What is written when these pieces come, each after all that can be answered was; dates and ages left out."""
 
-    async def play() -> Transport:
+    async def play() -> BareTransport:
         app = App(Settings(Path("unused"), **settings), make_node=FakeNode)
         await app.startup()
         listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
-        transport = Transport()
+        transport = BareTransport()
         http = Http(listener)
         http.connection_made(transport)
         for piece in pieces:
@@ -100,10 +59,6 @@ def played(pieces: list[bytes], **settings: Any) -> tuple[bytes, Transport]:
     transport = asyncio.run(play())
     kept = [line for line in transport.written.split(b"\r\n") if not line.startswith((b"date:", b"x-foreseal-view:"))]
     return b"\r\n".join(kept), transport
-
-
-def statuses_in(written: bytes) -> list[int]:
-    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) [A-Z]", written)]
 
 
 STREAM = [

@@ -338,6 +338,8 @@ class Http(asyncio.Protocol):
     def _fail(self, bad: Bad) -> None:
         """Answer what cannot be understood, and end."""
         self._parsing.drop()
+        if self._ending:
+            return
         self._waiting.clear()
         if self._answering is None:
             response = Response(bad.status, [TEXT, CLOSE], bad.text.encode() + b"\n")

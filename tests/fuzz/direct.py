@@ -1,0 +1,109 @@
+"""The direct front: requests over a connection without a socket, and the frames of a WebSocket beside the library's."""
+
+import asyncio
+import re
+
+from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from bare_transport import BareTransport, statuses_in
+from foreseal.server.direct.frames import Broken, Frames, close_code
+from foreseal.server.direct.http import Http
+from foreseal.server.direct.listener import DirectListener
+from foreseal.server.listening import listen
+from fuzz.edge import Served, served
+
+_STATUSES = {100, 101, 200, 204, 400, 401, 403, 404, 405, 408, 413, 415, 426, 431, 503, 505}
+_MOST = 300
+# They differ from moment to moment.
+_VARYING = re.compile(rb"(date|x-foreseal-view): [^\r]*\r\n")
+
+
+def run_stream(data: bytes) -> None:
+    """Whatever bytes come, in one piece or in many, the responses are the same, and HTTP allows them."""
+    at = served()
+    size, stream = data[:1], data[1:]
+    whole = at.run(_played(at, [stream]))
+    step = max(1, size[0] if size else 1)
+    pieces = [stream[start : start + step] for start in range(0, len(stream), step)]
+    assert at.run(_played(at, pieces)) == whole
+    assert set(statuses_in(whole)) <= _STATUSES, whole
+
+
+async def _played(at: Served, pieces: list[bytes]) -> bytes:
+    listener = DirectListener(at.app.endpoint, listen("127.0.0.1", 0))
+    transport = BareTransport()
+    http = Http(listener)
+    http.connection_made(transport)
+    for piece in pieces:
+        # A handshake takes the protocol's place, as in an event loop.
+        taker = transport.protocol or http
+        if not transport.closed:
+            taker.data_received(piece)
+        while http._answering is not None:
+            await http._answering
+    if transport.protocol is not None:
+        await asyncio.sleep(0)
+        transport.protocol.connection_lost(None)
+    else:
+        http.connection_lost(None)
+    while listener._websockets:
+        await asyncio.wait(listener._websockets)
+    await listener.stop(0)
+    return _VARYING.sub(b"", transport.written) if transport.protocol is None else b""
+
+
+def run_frames(data: bytes) -> None:
+    """The messages in some bytes, in one piece or in two, are those that the library's own connection finds."""
+    cut, stream = data[:1], data[1:]
+    expected = _by_library(stream)
+    at = (cut[0] if cut else 0) % (len(stream) + 1)
+    for pieces in ([stream], [stream[:at], stream[at:]]):
+        assert _by_frames(pieces) == expected
+
+
+def _by_frames(pieces: list[bytes]) -> tuple[list[bytes], bool]:
+    frames, found = Frames(_MOST), []
+    try:
+        for piece in pieces:
+            for kind, content in frames.feed(piece):
+                if kind is Opcode.CLOSE:
+                    close_code(content)
+                    return found, False
+                if kind is Opcode.TEXT:
+                    found.append(content)
+    except Broken:
+        return found, True
+    return found, False
+
+
+def _by_library(stream: bytes) -> tuple[list[bytes], bool]:
+    shaken = ServerProtocol(state=State.OPEN, max_size=_MOST)
+    shaken.receive_data(stream)
+    found: list[bytes] = []
+    parts: list[bytes] = []
+    is_text = True
+    for frame in shaken.events_received():
+        assert isinstance(frame, Frame)
+        if frame.opcode is Opcode.CLOSE:
+            return found, False
+        if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+            continue
+        if frame.opcode is not Opcode.CONT:
+            parts, is_text = [], frame.opcode is Opcode.TEXT
+        parts.append(bytes(frame.data))
+        if frame.fin:
+            message = b"".join(parts)
+            if is_text and not _is_utf8(message):  # which the library leaves to whoever reads it
+                return found, True
+            found.append(message)
+    return found, shaken.parser_exc is not None
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
