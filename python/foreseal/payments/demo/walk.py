@@ -221,11 +221,11 @@ class Walk:
             found = balance(tx)
         if found.faults:
             raise Surprise("; ".join(found.faults))
-        states = f"{len({state for _, state, _ in self.reached})} of {len(OrderState)} states reached"
+        reached = len({state for _, state, _ in self.reached})
         captured, refunded, nobodys = map(_dollars, (found.captured, found.refunded, found.suspended))
         self.tell("")
         self.tell(
-            f"{states} of {len(OrderState)} states reached, {self.refused} transitions that are not allowed refused"
+            f"{reached} of {len(OrderState)} states reached, {self.refused} transitions that are not allowed refused"
         )
         self.tell(f"The books balance: {captured} captured, {refunded} refunded, {nobodys} nobody's")
 
