@@ -24,6 +24,7 @@ SEEDS ?= 20000
 TARGET ?= all
 EXECUTIONS ?= 1000000
 RUNS ?= 1000
+PAYMENTS ?= 10000
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -39,7 +40,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -163,6 +164,9 @@ day: build $(VENV)/.dev ## Let a node make DAY blocks under a mixed load, its cl
 
 hostile: build $(VENV)/.dev ## Send a node a million malformed requests, hold 10,000 slow connections, save what honest clients saw
 	PYTHONPATH=tests $(BIN)/python -m hostile --save benches/results/hostile.json $(ARGS)
+
+reconcile: build $(VENV)/.dev ## Take PAYMENTS payments through foreseal pay serve, compare its export with the chain, save what was measured
+	PYTHONPATH=tests $(BIN)/python -m payments.reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)
 
 promises: build $(VENV)/.dev ## Fill STEPS steps over a kill, verify all that was signed, and each with one bit changed, save the summary
 	PYTHONPATH=tests $(BIN)/python -m promises --steps $(STEPS) --seed $(SEED) --save benches/results/promises.json
