@@ -10,7 +10,7 @@ from foreseal.payments.ledger.tables import payouts, refunds, transactions
 from foreseal.payments.service.idempotency import Answer, Claim, Requests
 from foreseal.payments.service.tables import Role, requests
 from payments.fake.contracts import PAYOUTS
-from payments.service.till import LEASE, Process, Till
+from payments.service.till import LEASE, Till
 from payments.shop import BUYER, BUYERS, SHOP
 
 BODY = {"payer": BUYER.address, "amount": "500", "valid_seconds": 600}
@@ -71,7 +71,7 @@ def test_what_was_sent_wrongly_is_not_kept(till: Till) -> None:
 
 
 def test_a_concurrent_double_is_409(till: Till) -> None:
-    other = Process(till, "b")
+    other = till.another()
     till.stored("a")
     inside, go_on = threading.Event(), threading.Event()
 
@@ -96,7 +96,6 @@ def test_a_concurrent_double_is_409(till: Till) -> None:
     first.join()
     assert answers == [200]
     assert till.ask("POST", "/v1/orders/a/capture", key="k", process=other).headers["idempotency-replayed"] == "true"
-    other.close()
 
 
 class _Died(BaseException):
@@ -163,7 +162,7 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(till: Till) -> Non
     till.stored("a")
     claim = till.process.requests.claim("k", "f")
     _after_the_lease(till)
-    other = Process(till, "b")
+    other = till.another()
     mine = other.requests.claim("k", "f")
     assert isinstance(claim, Claim)
     assert isinstance(mine, Claim)
@@ -171,7 +170,6 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(till: Till) -> Non
     till.process.requests.conclude(claim, Answer(200, b"late"))
     other.requests.conclude(mine, Answer(201, b"mine"))
     assert till.process.requests.claim("k", "f") == Answer(201, b"mine")
-    other.close()
 
 
 def test_keys_are_of_the_merchant_and_no_way_around_roles(till: Till) -> None:

@@ -142,6 +142,7 @@ payouts = "{PAYOUTS}"
 {more}
 """
         )
+        self.others: list[Process] = []
         self.process = Process(self, "a")
         self.keys = {}
         with self.database.transaction() as tx:
@@ -169,8 +170,14 @@ payouts = "{PAYOUTS}"
         self.process.close()
         self.process = Process(self, "a")
 
+    def another(self, name: str = "b") -> Process:
+        """A further process of the service."""
+        self.others.append(Process(self, name))
+        return self.others[-1]
+
     def close(self) -> None:
-        self.process.close()
+        for each in (self.process, *self.others):
+            each.close()
 
     def key(self) -> str:
         """A new Idempotency-Key."""
