@@ -101,10 +101,9 @@ class Campaign:
 
     def _pay(self, thread: int) -> None:
         buyer = DEV_ACCOUNTS[3 + thread]
-        rpc = Rpc(self._node.url)
-        own = Sender(rpc, buyer)
-        nonce = own.nonce()
-        with self._shopper(f"{thread} ") as shopper:
+        with contextlib.closing(Rpc(self._node.url)) as rpc, self._shopper(f"{thread} ") as shopper:
+            own = Sender(rpc, buyer)
+            nonce = own.nonce()
             for number in range(thread, self.summary.payments, THREADS):
                 kind, amount = KINDS[number % len(KINDS)], 1_000 + number
                 id = f"order {number}"
@@ -164,7 +163,9 @@ class Campaign:
     def _compare(self, shopper: Shopper) -> None:
         """Every row of the export is a transfer of the chain, and the other way round; the sums are what was paid."""
         faults = self.summary.faults
-        rows, moved = _export(shopper), scan(Rpc(self._node.url), MERCHANT.address)
+        rows = _export(shopper)
+        with contextlib.closing(Rpc(self._node.url)) as rpc:
+            moved = scan(rpc, MERCHANT.address)
         found: dict[str, dict[tuple[str, int], int]] = {"captured": {}, "suspended": {}, "refunded": {}}
         for row in rows:
             place = (row["transaction_hash"], int(row["log_index"]))

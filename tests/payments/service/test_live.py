@@ -160,7 +160,8 @@ def _until_done(shopper: Shopper, path: str, body: Any, key: str) -> int:
 def test_the_export_of_some_payments_is_the_chain(tmp_path: Path) -> None:
     """The short form of `make reconcile`."""
     with live_node("--payments", "--block-time", "1s", "--safe-depth", "2", "--finalized-depth", "4") as node:
-        config = configure(tmp_path, node.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY)
+        policy = POLICY + 'refundable = "confirmed"\n'
+        config = configure(tmp_path, node.url, f"sqlite:///{tmp_path}/pay.db", more=policy)
         summary = Summary(40, "SQLite")
         with serving(config) as service:
             Campaign(node, service, api_key(config), summary).run()
