@@ -59,6 +59,7 @@ def by_httpx(seller: Seller, buyer: Buyer) -> Ask:
 
     def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
         answer = client.request(method, url, content=content)
+        assert "PAYMENT-SIGNATURE" not in answer.request.headers
         return answer.status_code, answer.text
 
     return ask
@@ -70,6 +71,7 @@ def by_async_httpx(seller: Seller, buyer: Buyer) -> Ask:
             transport = AsyncPayingTransport(buyer, httpx.MockTransport(seller))
             async with httpx.AsyncClient(transport=transport, follow_redirects=True) as client:
                 answer = await client.request(method, url, content=_as_async(content))
+                assert "PAYMENT-SIGNATURE" not in answer.request.headers
                 return answer.status_code, answer.text
 
         return asyncio.run(run())
@@ -84,6 +86,7 @@ def by_requests(seller: Seller, buyer: Buyer) -> Ask:
 
     def ask(method: str, url: str, content: Any = None) -> tuple[int, str]:
         answer = session.request(method, url, data=content)
+        assert "PAYMENT-SIGNATURE" not in answer.request.headers
         return answer.status_code, answer.text
 
     return ask

@@ -56,7 +56,7 @@ class PayingAdapter(BaseAdapter):
             payment = self._buyer.answered(payment, response.status_code, response.headers.get)
             if payment is not None:
                 _drain(response)
-        # A redirect copies the request of its answer, which must not be the one with the payment.
+        # The payment is nobody's to log or to send again.
         response.request = request
         return response
 

@@ -1,0 +1,111 @@
+"""What a policy may say: what makes no sense is refused with the name of the argument."""
+
+from typing import Any
+
+import pytest
+
+from foreseal.payments.x402.buying import Asset, Buyer, Caps, PaymentRefused, Policy, Purchases
+from payments.shop import BUYER
+from payments.x402.buyers import USDC, policy
+from payments.x402.seller_double import NETWORK, PAYEE, TOKEN, terms
+
+
+@pytest.mark.parametrize(
+    ("network", "token", "name"),
+    [
+        ("base", TOKEN, "network: 'base'"),
+        ("eip155:0", TOKEN, "network: 'eip155:0'"),
+        ("eip155:*", TOKEN, r"network: 'eip155:\*'"),
+        ("eip155:84532\n", TOKEN, "network"),
+        (84532, TOKEN, "network: 84532"),
+        (NETWORK, "usdc", "token: 'usdc'"),
+        (NETWORK, TOKEN.swapcase().replace("0X", "0x"), "token: .* checksum"),
+    ],
+)
+def test_an_asset_is_a_token_on_a_network(network: Any, token: str, name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        Asset(network, token)
+
+
+@pytest.mark.parametrize("name", ["per_request", "per_session", "per_day", "per_deposit"])
+@pytest.mark.parametrize("amount", [1.5, -1, "1", True, 2**256])
+def test_caps_are_units(name: str, amount: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=name):
+        Caps(**({"per_request": 1, "per_session": 1, "per_day": 1} | {name: amount}))
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"schemes": frozenset({"exact", "cash"})}, "schemes: cash"),
+        ({"schemes": "exact"}, "schemes"),
+        ({"payees": frozenset({"alice"})}, "payees: 'alice'"),
+        ({"payees": PAYEE}, "payees: give a set"),
+        ({"hosts": "example.com"}, "hosts: give a set"),
+        ({"hosts": frozenset({"https://example.com"})}, "hosts: 'https://example.com'"),
+        ({"hosts": frozenset({"example.com/path"})}, "hosts"),
+        ({"hosts": frozenset({"me@example.com"})}, "hosts"),
+        ({"hosts": frozenset({"example.com:0"})}, "hosts"),
+        ({"hosts": frozenset({"example.com:99999"})}, "hosts"),
+        ({"hosts": frozenset({""})}, "hosts"),
+        ({"longest_validity": 0}, "longest_validity"),
+        ({"longest_validity": 1.5}, "longest_validity"),
+    ],
+)
+def test_a_policy_names_what_is_wrong_with_it(other: dict[str, Any], name: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=name):
+        policy(**other)
+
+
+@pytest.mark.parametrize(
+    ("listed", "url", "allowed"),
+    [
+        ("example.com", "https://example.com/", True),
+        ("example.com", "http://EXAMPLE.com:8080/a?b", True),
+        ("example.com", "https://example.com./", True),
+        ("example.com", "https://www.example.com/", False),
+        ("example.com", "https://example.com.evil.net/", False),
+        ("example.com", "https://evil.net/?example.com", False),
+        ("example.com", "https://example.com@evil.net/", False),
+        ("example.com:443", "https://example.com/", True),
+        ("example.com:443", "https://example.com:444/", False),
+        ("example.com:443", "http://example.com/", False),
+        ("[::1]:80", "http://[::1]/", True),
+        ("[::1]", "http://[::2]/", False),
+    ],
+)
+def test_a_host_is_the_whole_name(listed: str, url: str, allowed: bool) -> None:
+    rules = policy(hosts=frozenset({listed}))
+    if allowed:
+        rules.check_host(url, None)
+        return
+    with pytest.raises(PaymentRefused, match=r"^host: .* is not on the list"):
+        rules.check_host(url, None)
+
+
+@pytest.mark.parametrize("amount", ["", "1.5", "-1", "1e3", " 1", "0x10", "\u0661", "1" * 79])
+def test_an_amount_that_is_none_is_refused(amount: str) -> None:
+    [refusal] = policy().offers([terms(amount)])
+    assert str(refusal).startswith("amount: ")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 3601])
+def test_a_signature_is_good_for_a_while(seconds: int) -> None:
+    [refusal] = policy().offers([terms(max_timeout_seconds=seconds)])
+    assert str(refusal) == f"validity: a signature good for {seconds} s is asked for, at most 3600"
+
+
+def test_an_asset_is_the_same_however_it_is_written() -> None:
+    [offer] = Policy({USDC: Caps(1000, 1000, 1000)}).offers([terms(asset=TOKEN.lower(), pay_to=PAYEE.lower())])
+    assert (offer.asset, offer.payee) == (USDC, PAYEE)  # type: ignore[union-attr]
+
+
+def test_a_payee_that_is_no_address_is_refused() -> None:
+    [refusal] = policy().offers([terms(pay_to="alice")])
+    assert str(refusal) == "payee: alice is not on the list"
+
+
+@pytest.mark.parametrize("session", ["", "a" * 201])
+def test_a_session_has_a_name(session: str) -> None:
+    with pytest.raises(ValueError, match="session: a name has 1 to 200 characters"):
+        Buyer(BUYER, policy(), Purchases(None, lambda: 0), session)  # type: ignore[arg-type]
