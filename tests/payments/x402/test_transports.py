@@ -10,6 +10,10 @@ import pytest
 import requests
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
+from sqlalchemy.exc import OperationalError
+from urllib3 import HTTPConnectionPool
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
 from foreseal.payments.x402.buying import (
     AsyncPayingTransport,
@@ -23,7 +27,7 @@ from foreseal.payments.x402.buying import (
 from foreseal.payments.x402.buying.adapters import PayingAdapter
 from foreseal.payments.x402.buying.tables import Stage
 from payments.x402.buyers import Buyers, policy
-from payments.x402.seller_double import PAYEE, Seller, paid, terms
+from payments.x402.seller_double import PAYEE, Seller, paid, required, terms
 
 
 class Adapter(BaseAdapter):
@@ -37,7 +41,17 @@ class Adapter(BaseAdapter):
         body: Any = request.body or b""
         content = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else b"".join(body)
         asked = httpx.Request(str(request.method), str(request.url), headers=dict(request.headers), content=content)
-        given = self.seller(asked)
+        try:
+            given = self.seller(asked)
+        except httpx.ConnectTimeout as error:
+            raise requests.exceptions.ConnectTimeout from error
+        except httpx.ConnectError as error:
+            # As HTTPAdapter raises it.
+            pool = HTTPConnectionPool("seller")
+            refused = NewConnectionError(HTTPConnection("seller"), "refused")
+            raise requests.exceptions.ConnectionError(MaxRetryError(pool, "/a", refused)) from error
+        except httpx.ReadError as error:
+            raise requests.exceptions.ConnectionError(ProtocolError("aborted", error)) from error
         response = requests.Response()
         response.status_code, response.url, response.request = given.status_code, str(request.url), request
         response.headers = CaseInsensitiveDict(given.headers)
@@ -206,3 +220,60 @@ def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buye
     assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
     assert len(seen) == 1
     assert ask("POST", "http://seller/a", b"body") == (200, "the answer")
+
+
+@pytest.mark.parametrize(
+    ("error", "stage"),
+    [
+        (httpx.ConnectError, Stage.RETURNED),
+        (httpx.ConnectTimeout, Stage.RETURNED),
+        (httpx.ReadError, Stage.PRESENTED),
+    ],
+)
+def test_what_was_not_sent_is_given_back_and_nothing_else(
+    buyers: Buyers, asks: Asks, error: type[httpx.TransportError], stage: Stage
+) -> None:
+    def fails(_: object) -> httpx.Response:
+        raise error("no")
+
+    with pytest.raises((httpx.TransportError, requests.exceptions.ConnectionError)):
+        asks(Seller(fails), buyers.buyer())("GET", "http://seller/a")
+    assert buyers.stages() == [stage]
+    assert buyers.day() == (0 if stage is Stage.RETURNED else 1000)
+
+
+def test_a_paid_answer_reaches_the_application_though_the_database_does_not_answer(
+    buyers: Buyers, asks: Asks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def gone(*_: object, **__: object) -> bool:
+        raise OperationalError("UPDATE", {}, Exception("disk full"))
+
+    monkeypatch.setattr(buyers.purchases, "conclude", gone)
+    assert asks(Seller(), buyers.buyer())("GET", "http://seller/a") == (200, "the answer")
+    assert "purchase is left with an unknown outcome" in caplog.text
+    assert (buyers.stages(), buyers.day()) == ([Stage.PRESENTED], 1000)
+
+
+def test_a_large_refusal_is_not_read_to_its_end(buyers: Buyers) -> None:
+    """Its connection is closed instead."""
+    read = 0
+
+    class Endless(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            nonlocal read
+            while True:
+                read += 1
+                yield b"a" * 1000
+
+    def seller(request: httpx.Request) -> httpx.Response:
+        if "PAYMENT-SIGNATURE" in request.headers:
+            return httpx.Response(200, text="the answer")
+        return httpx.Response(402, headers={"PAYMENT-REQUIRED": required()}, stream=Endless())
+
+    class Line(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            return seller(request)
+
+    with httpx.Client(transport=PayingTransport(buyers.buyer(), Line())) as client:
+        assert client.get("http://seller/a").text == "the answer"
+    assert read == 66
