@@ -223,6 +223,38 @@ def test_a_broken_finality_is_an_error_and_changes_nothing(shop: Shop) -> None:
     assert shop.place("a") == "Used, captured / final"
 
 
+@pytest.mark.in_memory
+def test_so_it_is_if_the_transfer_is_in_another_block_by_then(shop: Shop) -> None:
+    shop.captured("a")
+    before = shop.rows()
+    shop.chain.finalized = 0
+    shop.chain.reorganise(shop.chain.latest.number)
+    assert fresh(shop) != before
+    with pytest.raises(FinalityBroken, match="final block"):
+        shop.watcher.poll()
+    assert shop.rows() == before
+    assert shop.place("a") == "Used, captured / final"
+
+
+@pytest.mark.in_memory
+def test_a_transaction_may_do_something_else_on_another_chain(shop: Shop) -> None:
+    shop.stored("a", 500)
+    hash = shop.pay(500, memo("a"))
+    shop.watcher.poll()
+    assert reasons(shop) == {hash: ("direct", "a")}
+    shop.chain.reorganise(1)
+    found = shop.chain.find(hash)
+    assert found is not None
+    landed = found[1]
+    landed.events = [
+        (address, topics, (499).to_bytes(32, "big") if data else data) for address, topics, data in landed.events
+    ]
+    shop.watcher.poll()
+    assert shop.rows() == fresh(shop)
+    assert [row[-1] for row in shop.rows()] == [499]
+    assert reasons(shop) == {hash: ("under", "a")}
+
+
 def test_a_receipt_that_was_noted_after_its_chain_was_gone_becomes_nothing_final(shop: Shop) -> None:
     shop.captures.capture(shop.stored("a"))
     shop.chain.mine()
