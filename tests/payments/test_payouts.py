@@ -67,6 +67,17 @@ def test_the_recipient_at_fault_is_named(shop: Shop) -> None:
     assert shop.payouts.timeline(id)[-1].details == {"reason": BUYERS[1].address}
 
 
+@pytest.mark.parametrize("rule", ["blacklisted", "policy_forbids"])
+def test_a_forbidden_payouts_contract_is_named_and_blocks_no_batch(shop: Shop, rule: str) -> None:
+    fund(shop)
+    id = shop.payouts.prepare(BATCH, PAYOUTS, LEGS)
+    shop.chain.change(lambda state: getattr(state, rule).add(PAYOUTS))
+    with pytest.raises(Forbidden) as error:
+        shop.payouts.submit(id)
+    assert error.value.account.lower() == PAYOUTS
+    assert shop.payouts.get(id).state is DisbursementState.RESERVED
+
+
 def test_a_recipient_whom_a_policy_forbids_is_named(shop: Shop) -> None:
     fund(shop)
     shop.chain.change(lambda state: state.policy_forbids.add(BUYERS[1].address.lower()))
