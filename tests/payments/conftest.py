@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if metafunc.definition.get_closest_marker("in_memory") is None:
             pairs.append(("sqlite", "node"))
         if metafunc.definition.get_closest_marker("on_a_node") is not None:
-            pairs = [("sqlite", "node")]
+            pairs = [(database, "node") for database in databases]
         metafunc.parametrize(("new_url", "chains"), pairs, indirect=True)
     elif "new_url" in metafunc.fixturenames:
         metafunc.parametrize("new_url", databases, indirect=True)

@@ -36,9 +36,10 @@ SOME = [
     CrashPoint.WINDOW_REPLACED,
 ]
 POINTS = list(CrashPoint) if ALL else SOME
-PATIENCE = 100
+PATIENCE = 200
 TRANSFER, CANCELED = topic("Transfer(address,address,uint256)"), topic("AuthorizationCanceled(address,bytes32)")
 
+pytestmark = pytest.mark.timeout(2 * PATIENCE + 60)
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["payments.processes.life", "httpx"])
 
