@@ -12,7 +12,7 @@ from eth_account import Account
 from foreseal.client import Client
 from foreseal.payments.cancellations import Cancellations
 from foreseal.payments.captures import Captures
-from foreseal.payments.chain import Moving, Policy, RpcNode
+from foreseal.payments.chain import Moving, Policy, RpcNode, Unanswered
 from foreseal.payments.contracts.development import CHECKOUT, NAME, PAYOUTS, TOKEN, VERSION
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Database, DisbursementState, Duplicate, Ledger, NotAllowed, OrderState, Step
@@ -97,9 +97,10 @@ class Merchandise:
         self._once(lambda: self.captures.capture("permit", ACTUAL))
         self._once(lambda: self.cancellations.cancel("canceled", self._signed(self.cancellations.message("canceled"))))
         self._until(lambda: all(self._ended(id) for id in ("captured", "permit", "canceled")))
-        self.refunds.refund("refund", "captured", REFUND)
-        batch = self.payouts.prepare(self.plan.batch, PAYOUTS, list(zip(self.plan.recipients, LEGS, strict=True)))
-        self.payouts.advance(batch)
+        self._once(lambda: self.refunds.refund("refund", "captured", REFUND))
+        legs, batch = list(zip(self.plan.recipients, LEGS, strict=True)), "0x" + self.plan.batch.hex()
+        self._once(lambda: self.payouts.prepare(self.plan.batch, PAYOUTS, legs))
+        self._once(lambda: self.payouts.advance(batch))
         paid = ((self.refunds, "refund"), (self.payouts, batch))
         self._until(lambda: all(each.get(id).step is Step.FINAL for each, id in paid))
         assert all(each.get(id).state is DisbursementState.COMPLETE for each, id in paid)
@@ -110,7 +111,7 @@ class Merchandise:
         self.progress.resume()
         self.refunds.resume()
         self.payouts.resume()
-        with contextlib.suppress(Moving):
+        with contextlib.suppress(Moving, Unanswered):
             self.watcher.poll()
 
     def _passed(self, point: CrashPoint) -> None:
@@ -122,14 +123,13 @@ class Merchandise:
         terms = Terms(self.buyer.address, AMOUNT, now - 1, now + 100_000, random_nonce())
         if id == "expired":
             terms = replace(terms, valid_before=now + 5_000)
-        with contextlib.suppress(Duplicate):
-            self.orders.draft(id, terms)
+        self._once(lambda: self.orders.draft(id, terms))
         self._sign_and_store(id)
 
     def _store_permit(self, id: str) -> None:
-        with contextlib.suppress(Duplicate):
-            deadline = building(self.node).timestamp + 100_000
-            self.orders.draft_permit(id, PermitTerms(self.buyer.address, MAXIMUM, deadline, random_nonce()))
+        deadline = building(self.node).timestamp + 100_000
+        terms = PermitTerms(self.buyer.address, MAXIMUM, deadline, random_nonce())
+        self._once(lambda: self.orders.draft_permit(id, terms))
         self._sign_and_store(id)
 
     def _sign_and_store(self, id: str) -> None:
@@ -141,8 +141,13 @@ class Merchandise:
         return signature
 
     def _once(self, act: Callable[[], object]) -> None:
-        with contextlib.suppress(NotAllowed):  # it was done in a life before
-            act()
+        """As a caller does it: again where a busy node did not answer in time."""
+        for _ in range(LIMIT):
+            with contextlib.suppress(Unanswered, Moving):
+                with contextlib.suppress(NotAllowed, Duplicate):  # it was done in a life before
+                    act()
+                return
+        raise AssertionError("the node does not answer")
 
     def _ended(self, id: str) -> bool:
         order = self.orders.get(id)
