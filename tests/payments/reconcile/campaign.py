@@ -18,6 +18,7 @@ from functools import partial
 from eth_account.signers.local import LocalAccount
 from eth_utils.crypto import keccak
 
+from foreseal.cli.shown import Show, progress_shown
 from foreseal.payments.contracts.development import TOKEN
 from live.accounts import DEV_ACCOUNTS
 from live.blocks import wait_for
@@ -78,11 +79,12 @@ class Campaign:
         self._expected: Counter[str] = Counter()
         self._refunds: list[tuple[str, int]] = []
         self._times: dict[str, list[float]] = {}
+        self._show: Show
 
     def run(self) -> None:
         """Pay, refund, wait until all is final, and compare."""
         began = time.monotonic()
-        with ThreadPoolExecutor(THREADS) as pool:
+        with progress_shown("paying") as self._show, ThreadPoolExecutor(THREADS) as pool:
             for done in [pool.submit(self._pay, number) for number in range(THREADS)]:
                 done.result()
         submitted = time.monotonic() - began
@@ -191,6 +193,7 @@ class Campaign:
         with self._lock:
             self.summary.kinds[kind] = self.summary.kinds.get(kind, 0) + 1
             self._expected.update(amounts)
+            self._show("payments", sum(self.summary.kinds.values()), self.summary.payments)
 
     def _add(self, name: str, seconds: float) -> None:
         with self._lock:
