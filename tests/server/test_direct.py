@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,7 +184,7 @@ def test_texts_are_read_and_written_as_the_library_does(text: str) -> None:
     data = text.encode()
     frames = Frames(1 << 20)
     assert list(frames.feed(masked(Opcode.TEXT, data) * 2)) == [(Opcode.TEXT, data)] * 2
-    assert text_frame(text) == Frame(Opcode.TEXT, data).serialize(mask=False)
+    assert text_frame(data) == Frame(Opcode.TEXT, data).serialize(mask=False)
 
 
 @pytest.mark.parametrize(
@@ -214,3 +215,41 @@ def test_close_frames() -> None:
         close_code(b"\x03")
     assert close_frame(1000, "a") == Frame(Opcode.CLOSE, b"\x03\xe8a").serialize(mask=False)
     assert close_frame(None) == b"\x88\x00"
+
+
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("step", [1, 10, 10_000])
+def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int) -> None:
+    """A batch takes a turn of the loop: what came behind it waits, though it could be answered at once."""
+
+    async def play() -> list[Any]:
+        app = App(Settings(Path("unused")), make_node=FakeNode)
+        await app.startup()
+        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+        transport = BareTransport()
+        http = Http(listener)
+        http.connection_made(transport)
+        http.data_received(HANDSHAKE)
+        websocket = transport.protocol
+        for _ in range(10):  # turns of the loop in which it is accepted, and read from
+            await asyncio.sleep(0)
+        stream = b""
+        for number in range(5):
+            stream += masked(Opcode.TEXT, call("echo", 3 * number))
+            stream += masked(Opcode.TEXT, b"[" + call("echo", 3 * number + 1) + b"]")
+            stream += masked(Opcode.TEXT, call("echo", 3 * number + 2))
+        for start in range(0, len(stream), step):
+            websocket.data_received(stream[start : start + step])
+        while transport.written.count(b'"result"') < 15:
+            await asyncio.wait(listener._websockets, timeout=0.01)
+        websocket.connection_lost(None)
+        await listener.stop(0)
+        await app.shutdown()
+        return [int(found) for found in re.findall(rb'"id":(\d+)', transport.written)]
+
+    assert asyncio.run(asyncio.wait_for(play(), 30)) == list(range(15))

@@ -86,6 +86,11 @@ class Outbox:
         self._items: deque[Item] = deque()
         self._taker: asyncio.Future[None] | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits, nor is being sent."""
+        return not (self.answers.frames or self.notifications.frames)
+
     def answer(self, text: str) -> None:
         """Put an answer in. Whoever asks stops doing so while `answers` is full."""
         self.answers.take(len(text), 1)

@@ -54,6 +54,8 @@ class Connection:
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls: set[asyncio.Task[None]] = set()
+        # The newest request, as long as those behind it have to wait.
+        self._holding: Exchange | None = None
         # Held by the batch under way. Each may gather as much as the largest answer, whether its client reads or not.
         self._batch = asyncio.Lock()
         self._reader: asyncio.Task[None] | None = None
@@ -64,8 +66,10 @@ class Connection:
         try:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
+            self._websocket.take = self.take
             ending = await self._ending
         finally:
+            self._websocket.take = None
             self._session.close()
             # Also what they wait for in the server in front: a pending message there would hold up the close frame.
             tasks = tuple(self._tasks)
@@ -85,6 +89,17 @@ class Connection:
         """Close it because its client does not take what it asked for, or cannot be told all of it."""
         self.slow = self.slow or not self._ending.done()
         self._end((TRY_AGAIN_LATER, reason))
+
+    def take(self, body: bytes) -> bool:
+        """Begin with a request at once, if nothing has to be waited for; false leaves it to whoever reads."""
+        held = self._holding is not None and not self._holding.left
+        if held or self._is_full() or self._ending.done() or len(body) > self._largest:
+            return False
+        self.quiet = 0
+        self.review()
+        if not self._ending.done():
+            self._begin(body)
+        return True
 
     def finish(self) -> None:
         """Read no more, answer what is under way, then close it: the server stops."""
@@ -137,21 +152,32 @@ class Connection:
             if len(body) > self._largest:
                 self._end((TOO_BIG, f"a message may have at most {self._largest} bytes"))
                 return
+            # What was taken meanwhile may hold it up.
+            await self._room()
             self.review()
             if self._ending.done():
                 return
-            exchange = Exchange(self._session)
-            reply = self._caller.tier.dispatcher.answer(body, exchange, self._caller.meter)
-            if isinstance(reply, tuple):
-                self._say(exchange, reply)
-            else:
-                # A call by itself has begun already, a batch begins when it is awaited.
-                answer = self._answer if exchange.left else self._answer_batch
-                self._calls.add(self.spawn(answer(exchange, reply)))
-                await exchange.has_left()
+            self._begin(body)
+
+    def _begin(self, body: bytes) -> None:
+        exchange = Exchange(self._session)
+        reply = self._caller.tier.dispatcher.answer(body, exchange, self._caller.meter)
+        if isinstance(reply, tuple):
+            self._say(exchange, reply)
+            return
+        # A call by itself has begun already, a batch begins when it is awaited.
+        answer = self._answer if exchange.left else self._answer_batch
+        self._calls.add(self.spawn(answer(exchange, reply)))
+        self._holding = None if exchange.left else exchange
+
+    def _is_full(self) -> bool:
+        return len(self._calls) >= self._most_calls or self.outbox.answers.full
 
     async def _room(self) -> None:
         """Wait until one more request may be taken."""
+        if self._holding is not None:
+            await self._holding.has_left()
+            self._holding = None
         while len(self._calls) >= self._most_calls:
             await asyncio.wait(self._calls, return_when=asyncio.FIRST_COMPLETED)
         while self.outbox.answers.full:
@@ -173,7 +199,7 @@ class Connection:
     def _say(self, exchange: Exchange, reply: Reply) -> None:
         # The HTTP status has no place here: the body says all.
         _, answer, _ = reply
-        if answer:
+        if answer and not (self.outbox.is_empty and self._websocket.send_now(answer)):
             self.outbox.answer(answer.decode())
         exchange.answered(answer)
 

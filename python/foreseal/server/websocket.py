@@ -29,6 +29,10 @@ _POLICY_VIOLATION = 1008
 _LONGEST_REASON = 123
 
 
+Take = Callable[[bytes], bool]
+"""Takes a message while nobody is at work on another one; false leaves it to `receive`."""
+
+
 class Gone(Exception):
     """The client is not there any more."""
 
@@ -45,6 +49,11 @@ class Socket(Protocol):
     """A WebSocket, whichever server is in front. A task each may await `receive` and `send` at the same time."""
 
     client: Side
+    take: "Take | None"
+    """Gets messages as they come, in the place of `receive`, where the server in front has them without waiting."""
+
+    def send_now(self, data: bytes) -> bool:
+        """Send a text, UTF-8, if that can be done without waiting; whether it was."""
 
     async def connect(self) -> bool:
         """Take the client's handshake; False if it is gone already, or was none."""
@@ -74,9 +83,14 @@ class WebSocket:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
+        self.take: Take | None = None
         self._scope = scope
         self._receive = receive
         self._send = send
+
+    def send_now(self, _data: bytes) -> bool:
+        """Never: ASGI awaits."""
+        return False
 
     async def connect(self) -> bool:
         """Take the client's handshake; False if it is gone already."""

@@ -122,9 +122,8 @@ def _checked(text: bytes) -> bytes:
     return text
 
 
-def text_frame(text: str) -> bytes:
-    """A message to a client in one frame."""
-    data = text.encode()
+def text_frame(data: bytes) -> bytes:
+    """A text, UTF-8, to a client in one frame."""
     size = len(data)
     if size < _SHORT:
         return b"\x81%c%b" % (size, data)

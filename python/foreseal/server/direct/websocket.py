@@ -15,7 +15,7 @@ from foreseal.server.direct.frames import Broken, Frames, close_code, close_fram
 from foreseal.server.direct.keeper import Keeper
 from foreseal.server.direct.request import Request, head_of
 from foreseal.server.handler import CLOSE, Response
-from foreseal.server.websocket import Gone, Side, cut
+from foreseal.server.websocket import Gone, Side, Take, cut
 
 # Messages that wait for the handler, from which on no more is read.
 _AHEAD = 8
@@ -31,6 +31,7 @@ class DirectWebSocket(asyncio.Protocol):
         """`rest` is what came behind the handshake."""
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
+        self.take: Take | None = None
         self.path = request.path()
         self.headers = request.headers
         # When the client had taken the close frame.
@@ -80,7 +81,8 @@ class DirectWebSocket(asyncio.Protocol):
         try:
             for kind, content in self._frames.feed(data):
                 if kind is Opcode.TEXT:
-                    self._messages.append(content)
+                    if not (self._is_awaited() and self.take is not None and self.take(content)):
+                        self._messages.append(content)
                 elif kind is Opcode.PING:
                     if not self._blocked:
                         self._transport.write(pong_frame(content))
@@ -97,6 +99,13 @@ class DirectWebSocket(asyncio.Protocol):
                 self._transport.pause_reading()
 
     # What a connection calls.
+
+    def send_now(self, data: bytes) -> bool:
+        """Send a text, UTF-8, unless the client is behind; whether it was sent."""
+        if self._blocked or self.server is not Side.OPEN or self._transport.is_closing():
+            return False
+        self._transport.write(text_frame(data))
+        return True
 
     async def connect(self) -> bool:
         """Look at the client's handshake; False if it is none, which was answered."""
@@ -144,12 +153,12 @@ class DirectWebSocket(asyncio.Protocol):
 
     async def send(self, text: str) -> None:
         """Send one message; returns when there is room for another. Raises `Gone`."""
-        self._put(text_frame(text))
+        self._put(text_frame(text.encode()))
         await self._drain()
 
     async def send_ahead(self, texts: Sequence[str], sent: Callable[[int], None]) -> None:
         """Send all messages in one piece; `sent` gets the number of each. Raises `Gone`."""
-        self._put(b"".join(map(text_frame, texts)))
+        self._put(b"".join([text_frame(text.encode()) for text in texts]))
         await self._drain()
         for number in range(len(texts)):
             sent(number)
@@ -182,6 +191,10 @@ class DirectWebSocket(asyncio.Protocol):
     def abort(self) -> None:
         """End it now."""
         self._transport.abort()
+
+    def _is_awaited(self) -> bool:
+        """Whether the one who receives has nothing else to do."""
+        return not self._messages and self._receiver is not None and not self._receiver.done()
 
     def _put(self, data: bytes) -> None:
         if self.client is Side.CLOSED or self._transport.is_closing():
