@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
 from x402 import x402Client
 from x402.http.clients.httpx import x402AsyncTransport
 from x402.http.utils import decode_payment_signature_header
@@ -20,6 +21,7 @@ from x402.mechanisms.evm.batch_settlement.server.channel_manager import (
 from x402.mechanisms.evm.signers import EthAccountSigner
 from x402.schemas import PaymentPayload
 
+from foreseal.payments.x402.tables import grants
 from payments.x402.selling import ORIGIN, Selling, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, NETWORK, SHOP, TOKEN, World
 
@@ -132,6 +134,30 @@ def test_a_voucher_whose_handler_crashed_was_not_charged_and_may_be_used_again(s
     assert selling.runs == {"/tick/crash": 2}
     assert selling.get("/tick/crash", recorded.payments[0]).content == again.content
     assert selling.runs == {"/tick/crash": 2}
+
+
+def test_a_handler_that_outlives_its_reservation_charges_nothing(selling: Selling) -> None:
+    """Its voucher was released meanwhile, and is good for another request."""
+    ids: list[str] = []
+
+    def outlive() -> None:
+        [channel] = selling.seller.channels.list()
+        assert channel.pending_request is not None
+        channel.pending_request.expires_at = 0
+        selling.seller.channels.update_channel(channel.channel_id, lambda _: channel)
+        with selling.seller.ledger.database.reading() as tx:
+            ids.extend(tx.execute(select(grants.c.id)).scalars())
+        status = selling.get(f"/x402/payments/{ids[-1]}").json()
+        assert (status["neverSettled"], status["status"]) == (True, "unsettled")
+
+    selling.during = outlive
+    answers, recorded = buying(selling, BUYERS[20], 1)
+    assert answers[0].status_code == 503
+    selling.during = None
+    again = selling.get("/tick", recorded.payments[0])
+    assert (again.status_code, again.json()["run"]) == (200, 2)
+    [channel] = selling.seller.channels.list()
+    assert channel.charged_cumulative_amount == "100"
 
 
 def test_what_is_left_of_a_channel_is_refunded(world: World, selling: Selling) -> None:

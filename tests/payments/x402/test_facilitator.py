@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from foreseal.payments.x402.facilitator import Facilitator
+from foreseal.payments.x402.facilitator import Bounds, Facilitator
 from foreseal.payments.x402.identities import settled
 from foreseal.payments.x402.proof import Fate
 from payments.x402.paying import by_hand, demand, over_permit2, pay
-from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
+from payments.x402.world import BUYERS, FACILITATOR, SHOP, STRANGER, World
 
 
 @pytest.fixture
@@ -64,6 +64,30 @@ def test_upto_above_the_maximum_is_refused(world: World, facilitator: Facilitato
     assert not found.success
     assert world.balance(SHOP.address) == before
     assert world.sent_by(FACILITATOR.address) == sent
+
+
+def test_nothing_is_settled_exactly(world: World, facilitator: Facilitator) -> None:
+    asked, sent = demand(0), world.sent_by(FACILITATOR.address)
+    payment = by_hand(BUYERS[1], asked)
+    assert facilitator.verify(payment, asked).invalid_reason == "amount_is_zero"
+    assert facilitator.settle(payment, asked).error_reason == "amount_is_zero"
+    assert world.sent_by(FACILITATOR.address) == sent
+
+
+def test_it_settles_for_whom_it_is_told_to(world: World, facilitator: Facilitator) -> None:
+    asked = demand(1000)
+    payment = pay(BUYERS[1], asked)
+    sent = world.sent_by(FACILITATOR.address)
+    for bounds, reason in (
+        (Bounds(payees=frozenset({STRANGER.address})), "payee_not_allowed"),
+        (Bounds(tokens=frozenset({STRANGER.address})), "asset_not_allowed"),
+    ):
+        bounded = Facilitator(facilitator.settlements, bounds)
+        assert bounded.verify(payment, asked).invalid_reason == reason
+        assert bounded.settle(payment, asked).error_reason == reason
+    assert world.sent_by(FACILITATOR.address) == sent
+    allowed = Bounds(frozenset({asked.asset.lower()}), frozenset({SHOP.address}))
+    assert Facilitator(facilitator.settlements, allowed).settle(payment, asked).success
 
 
 def test_eight_copies_at_once_are_one_transaction(world: World, tmp_path: Path) -> None:

@@ -211,6 +211,8 @@ class Facilitator:
             return "network_mismatch"
         if requirements.scheme != payment.accepted.scheme:
             return "unsupported_scheme"
+        if requirements.scheme == EXACT and int(requirements.amount) == 0:
+            return "amount_is_zero"  # which would cost gas and nothing else
         return self.bounds.refuses(requirements)
 
     def _elsewhere(self, wanted: Payment) -> SettleResponse | None:

@@ -30,7 +30,7 @@ from x402.mechanisms.evm.batch_settlement.errors import ERR_CHANNEL_BUSY
 from x402.schemas import PaymentPayload, SettleResponse
 from x402.schemas.errors import FacilitatorCapabilityError
 
-from foreseal.payments.ledger import GrantState
+from foreseal.payments.ledger import GrantState, LedgerError
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator_app import read_bounded, status_object
 from foreseal.payments.x402.grants import Answer, Claim, stored_answer
@@ -91,9 +91,9 @@ class PaidRoutes:
             return _json(400, {"error": str(error)})
         except ClientDisconnect:
             return _json(400, {"error": "body: the connection ended within it"})
-        except (Unavailable, *Silent) as error:
+        except (Unavailable, LedgerError, *Silent) as error:
             _log.warning("no payment can be taken: %s", error, extra={"path": request.url.path})
-            said = "payments cannot be checked now; nothing was taken"
+            said = "the payment cannot be worked on now: ask again with the same one"
             return _json(503, {"error": said}).having(retry_after="1")
 
     async def _status(self, id: str) -> Answer:
@@ -233,7 +233,8 @@ class _Paid:
         if answered is None:
             row = await self._find(id)
             assert row is not None, "a grant is never removed"
-            await self._seller.settled_status(row)
+            with contextlib.suppress(*Silent):  # a voucher is released at once, anything else is not proven yet
+                await self._seller.settled_status(row)
             return self._undecided(id, "the handler ended without an answer; nothing is charged for it")
         await run_in_threadpool(self._seller.grants.decline, id, answered)
         return _private(answered)
