@@ -5,9 +5,10 @@ import threading
 import pytest
 
 from foreseal.payments.chain import Reverted
+from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursing import Forbidden
-from foreseal.payments.ledger import DisbursementState, Duplicate, NotAllowed, NotCovered, Step, Unknown
-from foreseal.payments.refunds import NotRefundable
+from foreseal.payments.ledger import DisbursementState, Duplicate, Ledger, NotAllowed, NotCovered, Step, Unknown
+from foreseal.payments.refunds import NotRefundable, Refunds
 from payments.scan import paid
 from payments.shop import BUYER, SHOP, Make, Shop
 
@@ -203,4 +204,23 @@ def test_an_account_nonce_that_somebody_else_used_lets_it_be_paid_with_another(s
     shop.settle()
     shop.settle()
     assert place(shop, "r") == "Complete / final"
+    assert [each.amount for each in paid(shop.chain)] == [500]
+
+
+def test_what_a_slower_process_saw_does_not_fail_what_a_faster_one_began(shop: Shop) -> None:
+    shop.captured("a", 500)
+    shop.node.poor.add(SHOP.address.lower())
+    shop.refunds.refund("r", "a", 500)
+    shop.node.poor.clear()
+    shop.chain.inject(SHOP.address.lower(), shop.merchant.domain.contract.lower(), b"")
+    shop.chain.mine(shop.chain.finality + 1)
+
+    def faster(point: CrashPoint) -> None:
+        if point is CrashPoint.RECEIPT_READ:
+            assert shop.refunds.advance("r").step is Step.FAILED
+            assert shop.refunds.advance("r").state is DisbursementState.BROADCAST
+
+    Refunds(Ledger(shop.database, shop.ledger.clock, faster), shop.sender, shop.merchant).advance("r")
+    assert place(shop, "r") == "Broadcast / idle"
+    shop.settle()
     assert [each.amount for each in paid(shop.chain)] == [500]
