@@ -1,5 +1,6 @@
 """What became of purchases, by the chain: a real node, a real facilitator, and sellers that say something else."""
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +13,14 @@ from x402.schemas import PaymentPayload
 from foreseal.cli.pay import pay_group
 from foreseal.payments.chain import Unanswered
 from foreseal.payments.typed_data import Cancellation
-from foreseal.payments.x402.buying import PaymentRefused, Word
+from foreseal.payments.x402.buying import AsyncPayingTransport, PaymentRefused, Word
 from foreseal.payments.x402.buying.purchases import Intent
-from foreseal.payments.x402.buying.reconciliation import Reconciliation, totals
+from foreseal.payments.x402.buying.reconciliation import Reconciliation, payment_key, totals
 from foreseal.payments.x402.buying.tables import Proof, Stage
 from payments.x402.buyers import USDC, Buyers, policy
 from payments.x402.paying import demand, over_permit2
 from payments.x402.seller_double import Answer, Seller, refused, settled
+from payments.x402.selling import ORIGIN, Selling
 from payments.x402.world import BUYERS, DOMAIN, NETWORK, STRANGER, TOKEN, World
 
 BUYER = BUYERS[20]
@@ -242,3 +244,30 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
     assert (found.exit_code, found.output) == (1, "Error: --database: there is no file /nowhere/buyer.db\n")
     found = CliRunner().invoke(pay_group, ["spent", "--database", "nonsense"])
     assert found.output.startswith("Error: --database: Could not parse SQLAlchemy URL")
+
+
+def test_a_foreseal_seller_says_that_it_will_never_settle(buyers: Buyers, world: World, tmp_path: Path) -> None:
+    """Its handler ended without an answer: 409, and a place to ask."""
+    buyers.now = int(time.time())
+    selling = Selling(world, f"sqlite:///{tmp_path}/seller.db")
+    buyer = buyers.buyer(RULES, key=BUYER)
+
+    async def get() -> httpx.Response:
+        transport = AsyncPayingTransport(buyer, httpx.ASGITransport(selling.app))
+        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+            return await client.get("/crash")
+
+    assert asyncio.run(get()).status_code == 409
+    [row] = buyers.rows()
+    assert (row.stage, row.status_url) == (Stage.PRESENTED, f"{ORIGIN}/x402/payments/{payment_key(row).name}")
+
+    def status(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=selling.get(request.url.path).content)
+
+    with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
+        reconciliation = Reconciliation(buyers.purchases, {}, lambda: buyers.now, sellers)
+        assert reconciliation.run(BUYER.address).concluded == 0
+        world.finalize(600)
+        assert reconciliation.run(BUYER.address).concluded == 1
+    [row] = buyers.rows()
+    assert (row.stage, row.proof, buyers.day()) == (Stage.RETURNED, Proof.SELLER, 0)

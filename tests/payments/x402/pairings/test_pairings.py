@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from eth_account.signers.local import LocalAccount
+from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.x402.buying import PayingTransport
@@ -23,7 +24,7 @@ from payments.x402.pairings.facilitators import FACILITATORS
 from payments.x402.pairings.prices import BROKEN, CHANNEL, PRICES
 from payments.x402.pairings.servers import SERVERS
 from payments.x402.pairings.serving import sealed
-from payments.x402.world import BUYERS, SHOP, STRANGER, World
+from payments.x402.world import BUYERS, SHOP, STRANGER, World, account
 
 ALL = os.environ.get("FORESEAL_PAIRINGS") == "all"
 PAIRS = [(seller, facilitator) for facilitator in FACILITATORS for seller in SERVERS]
@@ -44,8 +45,12 @@ class Shop:
     name: str
     url: str
     world: World
-    stock: bool
-    """Whether both are."""
+    facilitator: str
+
+    @property
+    def stock(self) -> bool:
+        """Whether both are."""
+        return "ours" not in (self.name, self.facilitator)
 
 
 @pytest.fixture(scope="module", params=PAIRS, ids=[f"{seller}-by-{facilitator}" for seller, facilitator in PAIRS])
@@ -59,7 +64,7 @@ def shop(
         FACILITATORS[facilitator](node_of_x402, folder) as settles,
         SERVERS[seller](node_of_x402, settles, folder) as url,
     ):
-        yield Shop(seller, url, node_of_x402, (seller != "ours") and (facilitator != "ours"))
+        yield Shop(seller, url, node_of_x402, facilitator)
     node_of_x402.close()
 
 
@@ -106,6 +111,22 @@ def test_what_a_seller_does_not_answer_stays_reserved(shop: Shop, buyers: Buyers
     assert buyers.day() == BROKEN.amount
 
 
-def _get(buyers: Buyers, key: LocalAccount, url: str) -> httpx.Response:
+def test_permit2_needs_no_allowance_where_the_facilitator_submits_a_permit(shop: Shop, buyers: Buyers) -> None:
+    if shop.name != "ours":
+        pytest.skip("a stock seller offers that only where it is told to")
+    newcomer = account(9000 + len(shop.facilitator))
+    shop.world.act(BUYERS[23], "transfer(address,uint256)", newcomer.address, 5000)
+    sealed(shop.world)
+    signer = EthAccountSignerWithRPC(newcomer, shop.world.url)
+    taken = 0
+    for price in PRICES[1:]:
+        assert _get(buyers, signer, shop.url + price.path).status_code == 200
+        sealed(shop.world)
+        taken += price.taken
+        assert shop.world.balance(newcomer.address) == 5000 - taken
+    assert buyers.day() == taken
+
+
+def _get(buyers: Buyers, key: Any, url: str) -> httpx.Response:
     with httpx.Client(transport=PayingTransport(buyers.buyer(policy(per_request=1200), key=key)), timeout=30) as client:
         return client.get(url)
