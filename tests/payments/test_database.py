@@ -115,7 +115,7 @@ def test_ids_and_authorizations_are_taken_once(shop: Shop) -> None:
     with shop.database.reading() as tx:
         stored = tx.execute(select(authorizations)).one()
         told = tx.execute(select(timeline.c.id).where(timeline.c.subject_id == "b")).all()
-    assert (stored.token, stored.payer, stored.nonce, stored.order_id) == (ADDRESS, BUYER.address, terms.nonce, "a")
+    assert (stored.contract, stored.payer, stored.nonce, stored.order_id) == (ADDRESS, BUYER.address, terms.nonce, "a")
     assert len(told) == 2
 
 
