@@ -35,7 +35,7 @@ class PayingAdapter(BaseAdapter):
         """The answer, paid for if need be."""
         whole = request.copy()  # requests rewinds the body of its own where it follows a redirect
         body = _whole(request)
-        whole.body = body or None
+        whole.body = None if request.body is None else body
         wanted = _wanted(request, body)
         response = self._adapter.send(whole, *args, **kwargs)
         header = response.headers.get(REQUIRED)
