@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from foreseal.cli.options import Value
+from foreseal.cli.shown import progress_shown
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, Node, RpcNode
 from foreseal.payments.ledger import Database, LedgerError
@@ -73,7 +75,8 @@ def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None
             raise click.ClickException(f"--node: {error}") from None
         reconciliation = Reconciliation(purchases, known, now)
         for account in [payer] if payer else purchases.payers():
-            found = reconciliation.run(account)
+            with progress_shown("asking about") as show:
+                found = reconciliation.run(account, partial(show, account))
             click.echo(f"{account}: {found.concluded} concluded, {found.open} open", err=True)
             for id, reason in found.errors.items():
                 click.echo(f"{id}: {reason}", err=True)

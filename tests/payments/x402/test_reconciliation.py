@@ -237,7 +237,8 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
     assert run("--payer", TOKEN) == "nothing was bought\n"
     world.finalize(600)
     told = run("--node", world.url)
-    assert told.startswith(f"{BUYER.address}: 2 concluded, 0 open\n")
+    assert told.startswith(f"asking about {BUYER.address}: 0 of 2\n")
+    assert f"\n{BUYER.address}: 2 concluded, 0 open\n" in told
     assert told.endswith("      0         0        2000          2\n")
     shop.buyers.url = "sqlite:////nowhere/buyer.db"
     found = CliRunner().invoke(pay_group, ["spent", "--database", shop.buyers.url])

@@ -62,10 +62,11 @@ class Reconciliation:
         self._clock = clock
         self._sellers = sellers
 
-    def run(self, payer: str) -> Found:
-        """Look at every purchase of an account whose outcome is not final."""
-        found = Found()
-        for row in self._purchases.unsettled(payer):
+    def run(self, payer: str, progress: Callable[[int, int], None] = lambda done, of: None) -> Found:
+        """Look at every purchase of an account whose outcome is not final; `progress` is told how many of how many."""
+        found, rows = Found(), self._purchases.unsettled(payer)
+        for done, row in enumerate(rows):
+            progress(done, len(rows))
             try:
                 outcome = self._outcome(row)
                 if outcome is not None and self._purchases.conclude(row.id, outcome, row.stage is Stage.RESERVED):
@@ -76,6 +77,7 @@ class Reconciliation:
                 found.errors[row.id] = str(error)
                 outcome = None
             found.open += outcome is None or outcome.proof is Proof.SELLER
+        progress(len(rows), len(rows))
         return found
 
     def _outcome(self, row: Row[Any]) -> Outcome | None:
