@@ -16,7 +16,7 @@ from eth_account.signers.local import LocalAccount
 
 from command import foreseal
 from foreseal.payments.contracts import development
-from foreseal.payments.contracts.development import PAYOUTS, TOKEN
+from foreseal.payments.contracts.development import CHECKOUT, PAYOUTS, TOKEN
 from live.accounts import DEV_ACCOUNTS, key_of
 from live.blocks import wait_for
 from live.process import foreseal_command
@@ -53,6 +53,7 @@ url = '{database}'
 [serve]
 listen = "127.0.0.1:0"
 lease_seconds = 2
+checkout = "{CHECKOUT}"
 payouts = "{PAYOUTS}"
 {more}
 """

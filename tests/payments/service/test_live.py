@@ -12,9 +12,12 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
+from distribution.walk import free_port
+from foreseal.payments.contracts.development import PAYOUTS, TOKEN
 from foreseal.payments.service.signing import verify
 from live import LiveNode, live_node
 from live.blocks import wait_for
+from live.sending import Sender
 from payments.reconcile.campaign import Campaign, Summary
 from payments.reconcile.scan import scan
 from payments.service.serving import BUYERS, MERCHANT, Serving, Shopper, api_key, configure, serving, signature
@@ -89,6 +92,41 @@ def test_an_order_is_paid_told_of_and_refunded(chain: LiveNode, tmp_path: Path, 
         document = httpx.get(f"{service.url}/v1/openapi.json").json()
         schema = {"$ref": "#/components/schemas/Health", "components": document["components"]}
         Draft202012Validator(schema).validate(health.json())
+
+
+def test_an_order_with_a_maximum_and_a_payout(chain: LiveNode, tmp_path: Path) -> None:
+    config = configure(tmp_path, chain.url, f"sqlite:///{tmp_path}/pay.db", more=POLICY)
+    # approve(PAYOUTS, 1000), before the key is the service's.
+    approval = "0x095ea7b3" + PAYOUTS[2:].lower().rjust(64, "0") + f"{1_000:064x}"
+    Sender(chain.rpc, MERCHANT).send(to=TOKEN, data=approval, gas=100_000)
+    with serving(config) as service, Shopper(service.url, api_key(config)) as shopper:
+        body = {"id": "m", "payer": BUYERS[1].address, "maximum": "900000", "valid_seconds": 600}
+        made = shopper.made("/v1/orders", body)
+        assert made["order"]["checkout"] is not None
+        shopper.made("/v1/orders/m/signature", {"signature": signature(BUYERS[1], made["typed_data"])})
+        refused = shopper.post("/v1/orders/m/capture", {"amount": "900001"})
+        assert (refused.status_code, refused.json()["error"]["argument"]) == (400, "amount")
+        shopper.made("/v1/orders/m/capture", {"amount": "345678"})
+        wait_for(lambda: shopper.place("m").startswith("Used, captured"), SECONDS, "a capture")
+        assert shopper.get("/v1/orders/m")["order"]["payment"]["amount"] == "345678"
+        legs = [{"recipient": BUYERS[2].address, "amount": "600"}, {"recipient": BUYERS[3].address, "amount": "400"}]
+        paid = shopper.made("/v1/payouts", {"recipients": legs})["payout"]["id"]
+        wait_for(lambda: shopper.get(f"/v1/payouts/{paid}")["payout"]["state"] == "Complete", SECONDS, "a payout")
+        rows = [row for row in shopper.client.get("/v1/export.csv").text.splitlines() if row.startswith("paid out")]
+        moved = scan(chain.rpc, MERCHANT.address).sent
+        for row, amount in zip(rows, (600, 400), strict=True):
+            assert moved[row.split(",")[1], int(row.split(",")[2])] == amount
+
+
+def test_a_service_without_its_node_says_so(tmp_path: Path) -> None:
+    config = configure(tmp_path, f"http://127.0.0.1:{free_port()}", f"sqlite:///{tmp_path}/pay.db")
+    with serving(config, "--log", "error") as service:
+        health = httpx.get(f"{service.url}/healthz", timeout=SECONDS)
+        assert (health.status_code, health.json()["status"]) == (503, "failing")
+        assert "ConnectError" in health.json()["node"]["told"]
+        with Shopper(service.url, api_key(config, "cashier")) as shopper:
+            refused = shopper.post("/v1/orders", {"payer": BUYERS[0].address, "amount": "1"})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "node_unanswered")
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])

@@ -18,6 +18,9 @@ from foreseal.errors import RpcError
 from foreseal.payments.chain.node import Node
 from foreseal.payments.chain.rpc import RpcNode
 
+# Requests of one batch: nodes have limits.
+_AT_ONCE = 100
+
 Wish = Callable[[Node], object]
 """Asks one thing of a node."""
 
@@ -43,11 +46,16 @@ def ahead(client: Batches, wishes: Sequence[Wish]) -> RpcNode:
     for wish in wishes:
         recorder.record(wish)
     asked = list(dict.fromkeys(recorder.requests))
-    try:
-        answers = client.batch([any_method(name, *orjson.loads(params)) for name, params in asked], return_errors=True)
-    except (ClientError, RpcError):  # not every node takes batches; what is wrong will show again
-        answers = []
-    return RpcNode(_Answered(client, dict(zip(asked, answers, strict=False))))
+    answers: dict[tuple[str, bytes], Any] = {}
+    for first in range(0, len(asked), _AT_ONCE):
+        batch = asked[first : first + _AT_ONCE]
+        requests = [any_method(name, *orjson.loads(params)) for name, params in batch]
+        try:
+            found = client.batch(requests, return_errors=True)
+        except (ClientError, RpcError):  # not every node takes batches; what is wrong will show again
+            break
+        answers |= zip(batch, found, strict=True)
+    return RpcNode(_Answered(client, answers))
 
 
 class _Recorded(Exception):

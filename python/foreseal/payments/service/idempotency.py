@@ -13,6 +13,7 @@ and a transition of an order is in its timeline behind `since`. Nothing else dec
 """
 
 import hashlib
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,8 @@ class Claim:
     """A request that is ours to execute."""
 
     key: str
+    owner: str
+    """Of this execution alone."""
     since: int
     """Newest entry of the timeline when it was first begun."""
     again: bool
@@ -73,13 +76,14 @@ class Requests:
     """Name of this process."""
     lease: float
     """Seconds after which whoever executes a request is taken to be gone."""
+    random: Callable[[], str] = secrets.token_hex
 
     def claim(self, key: str, fingerprint: str) -> Claim | Answer:
         """Begin a request, or answer with what is stored.
 
         Raises `ApiError`: 422 if the key was used for another request, 409 while it is being executed.
         """
-        now = self.clock()
+        now, owner = self.clock(), f"{self.owner} {self.random()}"
         # Not durable: an effect, which is, keeps it as well; lost with the power, there was none.
         with self.database.transaction(durable=False) as tx:
             newest = int(tx.execute(select(func.max(timeline.c.id))).scalar_one() or 0)
@@ -88,11 +92,11 @@ class Requests:
             if row is None:
                 try:
                     with tx.begin_nested():
-                        tx.execute(insert(requests).values(**fresh, owner=self.owner, leased_until=now + self.lease))
+                        tx.execute(insert(requests).values(**fresh, owner=owner, leased_until=now + self.lease))
                 except IntegrityError:  # another process began it between
                     row = self._read(tx, key)
                 else:
-                    return Claim(key, newest, again=False)
+                    return Claim(key, owner, newest, again=False)
             assert row is not None
             if row.fingerprint != fingerprint:
                 told = "this key was used for another request: a new request needs a new key"
@@ -102,9 +106,9 @@ class Requests:
             if row.leased_until > now:
                 told = "this request is being executed: ask again with the same key"
                 raise ApiError(409, "in_progress", told, HEADER, Retry_After="1")
-            lease = {"owner": self.owner, "leased_until": now + self.lease}
+            lease = {"owner": owner, "leased_until": now + self.lease}
             tx.execute(update(requests).where(requests.c.key == key).values(**lease))
-            return Claim(key, int(row.since), again=True)
+            return Claim(key, owner, int(row.since), again=True)
 
     def conclude(self, claim: Claim, answer: Answer) -> None:
         """Store the answer of a request that is ours."""
@@ -118,7 +122,7 @@ class Requests:
             tx.execute(self._ours(claim).values(leased_until=0.0))
 
     def _ours(self, claim: Claim) -> Any:
-        mine = (requests.c.key == claim.key) & (requests.c.owner == self.owner) & requests.c.status.is_(None)
+        mine = (requests.c.key == claim.key) & (requests.c.owner == claim.owner) & requests.c.status.is_(None)
         return update(requests).where(mine)
 
     def _read(self, tx: Connection, key: str) -> Row[Any] | None:

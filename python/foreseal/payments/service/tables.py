@@ -67,7 +67,7 @@ requests = Table(
     Column("fingerprint", String(64), nullable=False),
     # Newest entry of the timeline when it began: what is later may be its effect.
     Column("since", BigInteger, nullable=False),
-    Column("owner", String(64), nullable=False),
+    Column("owner", String(100), nullable=False),
     Column("leased_until", Float, nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("status", Integer),

@@ -97,6 +97,8 @@ class Telling:
                     work(*arguments)
                 except SQLAlchemyError as error:
                     log.warning("webhooks wait for the database", extra={"error": type(error).__name__})
+                except Exception:  # whatever it is, what is not told now is told later
+                    log.exception("webhooks failed in a way that nobody thought of")
                 news.wait(_LOOK)
                 news.clear()
 

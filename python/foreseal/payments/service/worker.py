@@ -37,8 +37,10 @@ log = logging.getLogger(__name__)
 _UNUSED = (OrderState.DRAFTED, OrderState.SIGNED, OrderState.STORED, OrderState.VOIDED)
 # What a pass may meet: it is told, and the next pass tries again.
 _EXPECTED = (ChainError, LedgerError, SendingError, SQLAlchemyError)
-# Values of one query, and things that are looked at in one pass.
+# Values of one query.
 _AT_ONCE = 200
+# Things that are looked at in one pass; the others are due in the next one.
+_MOST = 1_000
 # Seconds between lines about catching up.
 _TELL = 2.0
 
@@ -88,8 +90,7 @@ class Worker:
             self._beat(now)
             self._watch(now)
             moment = Moment(self._backend.node)
-            self._expire(moment)
-            self._advance(moment, now)
+            self._advance(self._expiring(moment), now)
         except _EXPECTED as error:
             self.state.errors += 1
             level = logging.ERROR if isinstance(error, FinalityBroken) else logging.WARNING
@@ -126,25 +127,26 @@ class Worker:
             log.info("caught up with transfers", extra={"read": read})
         state.read, state.latest = read, latest
 
-    def _expire(self, moment: Moment) -> None:
+    def _expiring(self, moment: Moment) -> list[str]:
+        """Orders that a final block has passed."""
         final = moment.head("finalized")
         if final is None:
-            return
+            return []
         over = select(orders.c.id).where(orders.c.state.in_(_UNUSED), orders.c.valid_before <= final.timestamp)
         with self._backend.database.reading() as tx:
-            ids = [id for id in tx.execute(over.order_by(orders.c.id)).scalars() if self.state.share.has(id)]
-        self._submit([("expiry", id) for id in ids], moment)
+            return list(tx.execute(over.order_by(orders.c.id)).scalars())
 
-    def _advance(self, moment: Moment, now: float) -> None:
+    def _advance(self, expiring: list[str], now: float) -> None:
         with self._lock:
             looked, self._looked = self._looked, []
         for subject, place in looked:
             self._agenda.looked(subject, place, now)
         backend, share = self._backend, self.state.share
-        waiting = [("orders", id) for id in backend.progress.waiting(watched=True)]
+        waiting = [("expiry", id) for id in expiring]
+        waiting += [("orders", id) for id in backend.progress.waiting(watched=True)]
         waiting += [("refunds", id) for id in backend.refunds.waiting()]
         waiting += [("payouts", id) for id in backend.payouts.waiting()]
-        due = self._agenda.due([each for each in waiting if share.has(each[1])], now)
+        due = self._agenda.due([each for each in waiting if share.has(each[1])], now)[:_MOST]
         self._submit(due, Moment(backend.ahead(self._receipts(due))))
 
     def _receipts(self, subjects: list[tuple[str, str]]) -> list[Wish]:
@@ -230,6 +232,9 @@ class Running:
 
     def _run(self) -> None:
         while not self._stopping:
-            self._worker.turn()
+            try:
+                self._worker.turn()
+            except Exception:  # whatever it is, the next pass may do better than none at all
+                log.exception("a pass failed in a way that nobody thought of")
             self._wake.wait(self._poll)
             self._wake.clear()
