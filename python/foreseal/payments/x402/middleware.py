@@ -241,12 +241,14 @@ class _Paid:
 
     async def _copy(self, row: Row[Any], digest: bytes) -> Answer:
         """A payment that was used before."""
-        try:
-            found = await self._seller.settled_status(row)
-        except Silent:
-            return self._undecided(row.id, "the chain cannot be asked now")
-        if found.never:
-            return await self._demand("payment_expired")
+        # Before its end there is nothing that copies, of which there may be many, had to ask the chain for.
+        if not self._seller.is_good(row):
+            try:
+                found = await self._seller.settled_status(row)
+            except Silent:
+                return self._undecided(row.id, "the chain cannot be asked now")
+            if found.never:
+                return await self._demand("payment_expired")
         if row.request != digest:
             if row.state is GrantState.SETTLED:
                 return await self._demand("payment_is_for_another_resource")

@@ -130,6 +130,10 @@ class Seller:
             raise Undecided(str(error)) from error
         return await run_in_threadpool(self.grants.settle, row.id, response)
 
+    def is_good(self, row: Row[Any]) -> bool:
+        """Whether a grant's payment has an end, and is not past it."""
+        return row.state is not GrantState.RELEASED and row.deadline is not None and self.ledger.clock() <= row.deadline
+
     def fate(self, row: Row[Any]) -> Status:
         """What became of a grant's payment. Raises what the node raises."""
         if row.state is GrantState.SETTLED:
