@@ -1,14 +1,18 @@
 """`foreseal pay check` and `foreseal pay template`, and how all of `foreseal pay` reads its file."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+from sqlalchemy.exc import SQLAlchemyError
 
 from foreseal.cli.exits import WRONG_USE
 from foreseal.cli.options import FILE, Decorated
 from foreseal.payments.configuration import Configuration, ConfigurationError, Secret, SecretError, read, template
+from foreseal.payments.ledger import WrongSchema
 
 
 def configured(command: Decorated) -> Decorated:
@@ -29,6 +33,20 @@ def refused(problems: list[str]) -> SystemExit:
     for problem in problems:
         click.echo(f"foreseal: {problem}", err=True)
     return SystemExit(WRONG_USE)
+
+
+@contextmanager
+def opening(config: Path) -> Iterator[None]:
+    """Ends the command with what is wrong, where something of a configuration cannot be opened."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise refused(error.problems) from None
+    except (SecretError, WrongSchema) as error:
+        raise refused([f"{config}: {error}"]) from None
+    except SQLAlchemyError as error:
+        # Its own words may hold the URL, and with it a password.
+        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
 
 
 @click.command("check")

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 from eth_account.signers.local import LocalAccount
-from sqlalchemy.exc import SQLAlchemyError
 
-from foreseal.cli.pay_check import configured, read_configuration, refused
+from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.cli.pay_serve import serve_application
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, RpcNode
-from foreseal.payments.configuration import Configuration, ConfigurationError, SecretError
-from foreseal.payments.ledger import Database, Ledger, WrongSchema
+from foreseal.payments.configuration import Configuration
+from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.sending import Intents, Sender
 from foreseal.payments.x402.facilitator import Bounds, Facilitator
 from foreseal.payments.x402.facilitator_app import facilitator_app, follow
@@ -29,17 +28,10 @@ def facilitator_command(config: Path) -> None:
     Several processes may run on one PostgreSQL with one key. Ctrl-C stops it.
     """
     configuration = read_configuration(config)
-    try:
+    with opening(config):
         section = configuration.need(configuration.facilitator, "facilitator")
         account = section.secret().account(os.environ)
         database = Database(configuration.database.url)
-    except ConfigurationError as error:
-        raise refused(error.problems) from None
-    except (SecretError, WrongSchema) as error:
-        raise refused([f"{config}: {error}"]) from None
-    except SQLAlchemyError as error:
-        # Its own words may hold the URL, and with it a password.
-        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
     with Client(configuration.node.url) as client:
         try:
             facilitator = _made(configuration, database, RpcNode(client), account)

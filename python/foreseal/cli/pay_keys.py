@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 import orjson
 from sqlalchemy import Connection
-from sqlalchemy.exc import SQLAlchemyError
 
-from foreseal.cli.pay_check import configured, read_configuration
+from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.cli.shown import moment
-from foreseal.payments.ledger import Database, Unknown, WrongSchema
+from foreseal.payments.ledger import Database, Unknown
 from foreseal.payments.service import api_keys
 from foreseal.payments.service.tables import Role
 
@@ -85,13 +84,8 @@ def revoke_command(key: str, config: Path) -> None:
 @contextlib.contextmanager
 def _transaction(config: Path) -> Iterator[Connection]:
     """One transaction on the database that the configuration names."""
-    try:
+    with opening(config):
         database = Database(read_configuration(config).database.url)
-    except WrongSchema as error:
-        raise click.ClickException(f"{config}: {error}") from None
-    except SQLAlchemyError as error:
-        # Its own words may hold the URL, and with it a password.
-        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
     try:
         with database.transaction() as tx:
             yield tx

@@ -9,11 +9,8 @@ from typing import Any
 
 import click
 import uvloop
-from sqlalchemy.exc import SQLAlchemyError
 
-from foreseal.cli.pay_check import configured, read_configuration, refused
-from foreseal.payments.configuration import ConfigurationError, SecretError
-from foreseal.payments.ledger import WrongSchema
+from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.payments.service import Backend, Service
 from foreseal.server import interpreter
 from foreseal.server.listener import Listener
@@ -36,17 +33,10 @@ def serve_command(config: Path, level: str, form: str) -> None:
     except ValueError as error:
         raise click.UsageError(f"--log: {error}") from None
     configuration = read_configuration(config)
-    try:
+    with opening(config):
         backend = Backend.open(configuration, os.environ, time.time)
         service = Service(backend, os.environ)
         service.start()
-    except ConfigurationError as error:
-        raise refused(error.problems) from None
-    except (SecretError, WrongSchema) as error:
-        raise refused([f"{config}: {error}"]) from None
-    except SQLAlchemyError as error:
-        # Its own words may hold the URL, and with it a password.
-        raise click.ClickException(f"{config}: the database cannot be used: {type(error).__name__}") from None
     try:
         serve_application(service.app, *configuration.serve.listen, "foreseal pay serve")
     finally:

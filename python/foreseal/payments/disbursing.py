@@ -17,7 +17,6 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, select
 
 from foreseal.payments.chain import (
-    ChainError,
     Incomplete,
     Parts,
     Receipt,
@@ -37,7 +36,7 @@ from foreseal.payments.merchant import Merchant
 from foreseal.payments.sending import (
     Outcome,
     Sender,
-    SendingError,
+    advance_each,
     close,
     is_open,
     note_delivery,
@@ -159,14 +158,7 @@ class Disbursements(ABC):
 
     def resume(self) -> dict[str, Exception]:
         """Advance all that is not done, as after a start; what went wrong, by id."""
-        ids = self.waiting()
-        errors: dict[str, Exception] = {}
-        for id in ids:
-            try:
-                self.advance(id)
-            except (ChainError, LedgerError, SendingError) as error:
-                errors[id] = error
-        return errors
+        return advance_each(self.waiting(), self.advance)
 
     def forbidden(self, token: str, contract: str, legs: list[tuple[str, int]]) -> str | None:
         """The first account that the token lets not take part, by blacklist or holder policy, as of `pending`.

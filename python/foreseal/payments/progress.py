@@ -15,18 +15,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from foreseal.payments.chain import ChainError, Incomplete, Moving, Receipt
+from foreseal.payments.chain import Incomplete, Moving, Receipt
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import consumed, is_used
-from foreseal.payments.ledger import Ledger, LedgerError, OrderState, Step, Trigger, locked, read
+from foreseal.payments.ledger import Ledger, OrderState, Step, Trigger, locked, read
 from foreseal.payments.ledger.tables import Ending, Purpose, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.sending import (
     Outcome,
     Sender,
-    SendingError,
+    advance_each,
     close,
     is_open,
     note_delivery,
@@ -91,14 +91,7 @@ class Progress:
 
     def resume(self) -> dict[str, Exception]:
         """Advance every order that waits for the chain, as after a start; what went wrong, by order."""
-        ids = self.waiting()
-        errors: dict[str, Exception] = {}
-        for id in ids:
-            try:
-                self.advance(id)
-            except (ChainError, LedgerError, SendingError) as error:
-                errors[id] = error
-        return errors
+        return advance_each(self.waiting(), self.advance)
 
     def deliver(self, id: str, intent: int) -> Row[Any]:
         """Send an intent of an order, and note what the node says; the order as it is then."""

@@ -1,5 +1,6 @@
 """Transactions of the merchant's key: one account nonce each, stored before they are sent."""
 
+from foreseal.payments.sending.advancing import advance_each
 from foreseal.payments.sending.errors import FeeTooHigh, SendingError, StillOpen, WrongChain
 from foreseal.payments.sending.fees import GWEI, Fees, Quote
 from foreseal.payments.sending.intents import Call, Intents, close, is_open, open_intent, open_subjects, read_intent
@@ -20,6 +21,7 @@ __all__ = [
     "SendingError",
     "StillOpen",
     "WrongChain",
+    "advance_each",
     "building",
     "close",
     "grade",

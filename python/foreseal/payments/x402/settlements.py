@@ -26,15 +26,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from foreseal.payments.chain import ChainError, Receipt
+from foreseal.payments.chain import Receipt
 from foreseal.payments.chain.token import transfers
-from foreseal.payments.ledger import Duplicate, Ledger, LedgerError, SettlementState, Step, Trigger, locked, read
+from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Step, Trigger, locked, read
 from foreseal.payments.ledger.tables import Ending, Purpose, attempts, transactions
 from foreseal.payments.sending import (
     Call,
     Outcome,
     Sender,
-    SendingError,
+    advance_each,
     building,
     close,
     is_open,
@@ -186,13 +186,7 @@ class Settlements:
         )
         with self.ledger.database.reading() as tx:
             ids = list(tx.execute(open_ones).scalars())
-        errors: dict[str, Exception] = {}
-        for id in ids:
-            try:
-                self.advance(id)
-            except (ChainError, LedgerError, SendingError) as error:
-                errors[id] = error
-        return errors
+        return advance_each(ids, self.advance)
 
     def _begun(self, asked: Asked) -> bool:
         """Whether it is on its way or done. Raises `AlreadySettling` for another settlement of the same payment."""
