@@ -40,7 +40,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-rust test-python lint format bench load streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build run demo test test-rust test-python lint format bench load streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ build: $(CORE) ## Create .venv and build the core once, in the release profile
 
 run: build ## Start a development chain on http://127.0.0.1:8545 (ARGS="--port 9000 --step 100ms")
 	@exec $(BIN)/foreseal dev $(ARGS)
+
+demo: build $(VENV)/.dev ## Show the life of payments on a development chain, state by state
+	@$(BIN)/foreseal pay demo $(ARGS)
 
 test: test-rust test-python ## Run every test, Rust then Python
 
