@@ -138,6 +138,16 @@ def test_a_reader_sees_one_moment_and_keeps_no_writer_waiting(shop: Shop) -> Non
     assert shop.orders.in_state(OrderState.VOIDED) == ["a"]
 
 
+def test_what_is_not_durable_is_not_synced_and_the_next_is(shop: Shop) -> None:
+    sqlite = shop.database.engine.dialect.name == "sqlite"
+    question = "PRAGMA synchronous" if sqlite else "SHOW synchronous_commit"
+    levels = []
+    for durable in (True, False, True):
+        with shop.database.transaction(durable=durable) as tx:
+            levels.append(str(tx.exec_driver_sql(question).scalar_one()))
+    assert levels == (["2", "1", "2"] if sqlite else ["on", "off", "on"])
+
+
 def test_of_two_transactions_that_wait_for_each_other_one_is_overtaken(shop: Shop) -> None:
     for id in ("a", "b"):
         shop.stored(id)

@@ -162,12 +162,17 @@ def test_who_was_thought_gone_stores_no_answer_over_the_other(till: Till) -> Non
     till.stored("a")
     claim = till.process.requests.claim("k", "f")
     _after_the_lease(till)
+    again = till.process.requests.claim("k", "f")
+    assert isinstance(again, Claim)
+    till.process.requests.conclude(claim, Answer(200, b"late"))
+    _after_the_lease(till)
     other = till.another()
     mine = other.requests.claim("k", "f")
     assert isinstance(claim, Claim)
     assert isinstance(mine, Claim)
     assert (claim.again, mine.again) == (False, True)
-    till.process.requests.conclude(claim, Answer(200, b"late"))
+    for late in (claim, again):
+        till.process.requests.conclude(late, Answer(200, b"late"))
     other.requests.conclude(mine, Answer(201, b"mine"))
     assert till.process.requests.claim("k", "f") == Answer(201, b"mine")
 
