@@ -72,11 +72,12 @@ impl Sealed {
         self.recent.push_back(block);
     }
 
-    /// Takes the oldest block out of memory if the history holds it and the window does not.
+    /// Takes the oldest block out of memory if the history holds it and the window does not. The newest block that the
+    /// history holds stays: states are read as of the oldest block in memory, so the history has to have that one.
     pub fn pop(&mut self, window: Recent) -> Option<Arc<Executed>> {
         let confirmed = self.archive()?.confirmed()?;
         let within = self.recent.len() <= window.blocks && self.transactions <= window.transactions;
-        if within || self.recent.len() == 1 || self.first() > confirmed {
+        if within || self.recent.len() == 1 || self.first() >= confirmed {
             return None;
         }
         let block = self.recent.pop_front()?;

@@ -4,14 +4,16 @@
 
 mod support;
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{BlockId, Development, ResolveError, Sequencer, Settings, View};
+use foreseal_node::{
+    BlockId, Development, Node, Point, Producer, ResolveError, Sequencer, Settings, View, Watcher,
+};
 use foreseal_state::StateError;
-use foreseal_testkit::{Kinds, Wallet, Workload};
-use support::{Bench, balance, settings, start};
+use foreseal_testkit::{Fees, Kinds, Wallet, Workload};
+use support::{Bench, SOMEBODY, balance, settings, start};
 
 /// Waits until the store has everything, and compares all of it with what follows from it.
 fn assert_whole(bench: &Bench) {
@@ -82,4 +84,36 @@ fn a_chain_goes_back_beyond_the_proof_window() {
     let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
     assert_eq!(hashes(&bench.view()), then);
     assert_whole(&bench);
+}
+
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn reached(&self, _point: Point) {}
+}
+
+/// A node whose store is written only where the chain would wait for it.
+fn with_a_slow_store(datadir: &Path, wallets: &[Wallet]) -> (Node, Producer) {
+    let development = Some(Development::default());
+    let node = support::open_node(Settings { development, ..settings(datadir, wallets) }).unwrap();
+    let producer = node.start_watched(Arc::new(Nobody)).unwrap().unwrap();
+    (node, producer)
+}
+
+/// Accounts that nobody touched for longer than nodes are kept are read after a long stretch of blocks made at once.
+#[test]
+fn a_long_stretch_with_a_slow_store_can_be_gone_on_from() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(256));
+    let (node, _producer) = with_a_slow_store(datadir.path(), &wallets);
+    let mine = |blocks| node.control(|writer| writer.mine(blocks, None)).unwrap();
+    mine(40);
+    node.drain().unwrap();
+    // Memory lets go of what the store has.
+    mine(40);
+    mine(1_600);
+    node.drain().unwrap();
+    for wallet in &wallets[..32] {
+        node.submit(&wallet.transfer(0, SOMEBODY, 1, Fees::default())).unwrap();
+    }
+    mine(1);
 }

@@ -32,7 +32,9 @@ impl Sequencer {
         self.producing()?;
         let latest = self.chain.latest().number();
         let depth = u64::try_from(blocks.len()).unwrap_or(u64::MAX);
-        let max = self.settings.development.map_or(0, |development| development.mined);
+        // All are built on the state of the common block, whose nodes are kept for so long.
+        let kept = self.settings.store.proofs;
+        let max = self.settings.development.map_or(0, |development| development.mined.min(kept));
         if depth > max {
             return Err(ControlError::TooMany { what: "blocks at a time", max });
         }
