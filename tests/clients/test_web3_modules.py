@@ -100,6 +100,15 @@ def no_strategy_stays(w3: Web3) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def no_delegation_stays(node: LiveNode) -> Iterator[None]:
+    """A test that ends at a known difference does not take its delegation back, and others send to the account."""
+    yield
+    if node.rpc("eth_getCode", ACCOUNT.address, "pending") != "0x":
+        node.rpc("anvil_setCode", ACCOUNT.address, "0x")
+        node.rpc("anvil_mine", "0x1")
+
+
+@pytest.fixture(autouse=True)
 def known_difference(request: pytest.FixtureRequest) -> None:
     name = request.node.originalname
     for reasons, strict in ((DIFFERENCES, True), (RACES, False)):
