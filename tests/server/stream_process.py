@@ -16,7 +16,7 @@ import uvicorn
 
 from foreseal.cli.entry import stop_quietly_from_now
 from foreseal.rpc import Limits
-from foreseal.server import App, Settings, connection, listener
+from foreseal.server import App, Settings, connection
 from foreseal.server.front import serve
 
 from fake_core import FakeNode
@@ -25,8 +25,6 @@ SERVER, LIMITS = sys.argv[1], Limits(**json.loads(sys.argv[2]))
 
 # A client that does not read gets this long to be told, also on a machine that is busy.
 connection.CLOSE_TIME = 60.0
-# Nobody who ends a request takes so long.
-listener.STOP_TIME = 3.0
 
 node = FakeNode()
 app = App(Settings(Path("unused"), limits=LIMITS), make_node=lambda _: node)

@@ -118,6 +118,7 @@ def test_a_head_that_was_seen_is_another_one_in_the_middle_of_a_body() -> None:
         (b"NONSENSE\r\n\r\n", 400),
         (b"GET / HTTP/9.9\r\n\r\n", 400),
         (b"GET http://[ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"GET http://[ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 400),
         (HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n", 400),
         (HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         (HEAD + b"Content-Length: -1\r\n\r\n", 400),

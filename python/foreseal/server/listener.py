@@ -10,26 +10,19 @@ from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.embed import Server
 
-from foreseal.server.address import UNIX, url
-from foreseal.server.listening import BACKLOG
+from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
 from foreseal.server.logs import GRANIAN
 from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 
-# Milliseconds after which a connection without a request is closed. granian's 30 s is also the interval at which many
-# clients poll: every now and then the close would meet a request on its way, which then fails.
-IDLE_TIME = 125_000
 # Messages that a WebSocket may begin to send at once. granian's one thread takes them up in this order and sends them
 # under a lock that is first come, first served. One at a time, each would wake that thread anew, which costs as much as
 # all the rest.
 AHEAD = 64
-# Seconds that requests under way get when the listener stops. A client that never sends the rest of its head would hold
-# it up for the idle time.
-STOP_TIME = 10.0
 OPTIONS: dict[str, Any] = {
     "interface": Interfaces.ASGINL,
     "http": HTTPModes.http1,
-    "http1_settings": HTTP1Settings(header_read_timeout=IDLE_TIME),
+    "http1_settings": HTTP1Settings(header_read_timeout=int(IDLE_TIME * 1000)),
     "websockets": True,
     "backlog": BACKLOG,
     "log_level": LogLevels.error,
@@ -62,14 +55,14 @@ class Listener:
 
         With `tls` it speaks HTTPS and WSS alone. `most` connections may be open, whatever they do: others wait.
         """
-        name, is_unix = listening.getsockname(), listening.family == socket.AF_UNIX
-        self.url = f"{UNIX}{name}" if is_unix else url(name[0], name[1], "https" if tls else "http")
+        self.url = url_of(listening, tls)
         """Where this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when the server ended by itself, with its failure if there was one."""
         options = OPTIONS | {"backpressure": most} | (tls.options() if tls else {})
-        if not is_unix:
-            options |= {"address": name[0], "port": name[1]}
+        if listening.family != socket.AF_UNIX:
+            host, port, *_ = listening.getsockname()
+            options |= {"address": host, "port": port}
         self._server = BoundServer(application, listening, **options)
 
     async def start(self) -> bool:

@@ -4,7 +4,8 @@ import logging
 import resource
 import socket
 
-from foreseal.server.address import AddressError
+from foreseal.server.address import UNIX, AddressError, url
+from foreseal.server.tls import Tls
 
 log = logging.getLogger(__name__)
 
@@ -13,6 +14,12 @@ FRONTS = GRANIAN, DIRECT = "granian", "direct"
 
 # Connections that wait to be accepted.
 BACKLOG = 1024
+# Seconds without a request after which a connection is closed. The 30 s of other servers are also the interval at which
+# many clients poll: every now and then the close would meet a request on its way, which then fails.
+IDLE_TIME = 125.0
+# Seconds that requests under way get when a listener stops. A client that never sends the rest of its head would hold
+# it up for the idle time.
+STOP_TIME = 10.0
 # Of a client that vanished without a word nothing comes back: after so many seconds of silence it is asked, and after
 # that every ten, and the third time that it does not answer the connection ends. What is accepted inherits them.
 _KEEP_ALIVE = {socket.TCP_KEEPIDLE: 30, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
@@ -40,6 +47,14 @@ def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     return listening
+
+
+def url_of(listening: socket.socket, tls: Tls | None) -> str:
+    """Where this machine reaches what answers on a socket."""
+    name = listening.getsockname()
+    if listening.family == socket.AF_UNIX:
+        return f"{UNIX}{name}"
+    return url(name[0], name[1], "https" if tls else "http")
 
 
 def room(wanted: int) -> int:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from foreseal.server.address import UNIX, AddressError
-from foreseal.server.listener import STOP_TIME, Listener
-from foreseal.server.listening import BACKLOG
+from foreseal.server.listener import Listener
+from foreseal.server.listening import BACKLOG, STOP_TIME
 
 _MODE = 0o600
 

@@ -18,8 +18,6 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
-import httptools
-
 from foreseal.rpc.dispatch import Reply
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
@@ -113,12 +111,8 @@ class Http(asyncio.Protocol):
         """The head of a request is there: answer it, or say whose call it is."""
         if self._ending:
             return
-        try:
-            path = request.path()
-        except httptools.HttpParserInvalidURLError:
-            raise Bad(400, "the target of the request is no path") from None
         headers = request.headers
-        response = self._handler.route(request.verb, path, headers)
+        response = self._handler.route(request.verb, request.path, headers)
         if response is None:
             caller = self._handler.identify(self._peer, headers)
             if isinstance(caller, Caller):

@@ -10,21 +10,17 @@ from email.utils import formatdate
 from typing import Any
 
 from foreseal.server.access import Headers
-from foreseal.server.address import UNIX, url
 from foreseal.server.callers import Peer
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.keeper import Kept
 from foreseal.server.endpoint import Endpoint
-from foreseal.server.listening import BACKLOG
+from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
 from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 from foreseal.server.websocket import Socket
 
 log = logging.getLogger(__name__)
 
-# Seconds without a request after which a connection is closed.
-IDLE_TIME = 125.0
-STOP_TIME = 10.0
 # Seconds between two looks at all connections, at most.
 _LOOK = 1.0
 # Seconds until accepting is tried again where the process has no descriptor left.
@@ -42,8 +38,7 @@ class DirectListener:
 
         With `tls` it speaks HTTPS and WSS alone. `most` connections may be open, whatever they do: others wait.
         """
-        name, is_unix = listening.getsockname(), listening.family == socket.AF_UNIX
-        self.url = f"{UNIX}{name}" if is_unix else url(name[0], name[1], "https" if tls else "http")
+        self.url = url_of(listening, tls)
         """Where this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when it ended by itself, with its failure if there was one."""

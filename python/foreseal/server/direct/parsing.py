@@ -1,6 +1,7 @@
 """Requests out of the bytes of a connection, by httptools (llhttp, as Node has it)."""
 
 from typing import Protocol
+from urllib.parse import unquote
 
 import httptools
 
@@ -8,6 +9,7 @@ from foreseal.server.direct.request import MOST_HEAD, MOST_HEADERS, Request
 
 _END_OF_HEAD = b"\r\n\r\n"
 _WEBSOCKET = b"websocket"
+_ROOT = b"/"
 
 
 class Bad(Exception):
@@ -104,6 +106,10 @@ class Parsing:
         request.keep_alive = parser.should_keep_alive()
         request.upgrades = parser.should_upgrade()
         request.begun = self._now
+        if request.verb == "CONNECT":
+            raise Bad(405, "this is no proxy")
+        if request.target != _ROOT:
+            request.path = _path_of(request.target)
         if not request.upgrades:
             self._taker.head(request)
 
@@ -129,8 +135,6 @@ class Parsing:
         request = self.request
         if request is None or request.headers.get(b"upgrade", b"").lower() == _WEBSOCKET:
             return rest
-        if request.verb == "CONNECT":
-            raise Bad(405, "this is no proxy")
         # Who would rather speak another protocol is answered as if it had not asked (RFC 9110, section 7.8); the
         # parser has taken the end of the head for the end of the request.
         kept = [(name, value) for name, value in request.headers.items() if name not in (b"upgrade", b"connection")]
@@ -138,6 +142,15 @@ class Parsing:
         lines += [b"%b: %b" % each for each in kept]
         self._parser = httptools.HttpRequestParser(self)
         return self.feed(b"\r\n".join(lines) + _END_OF_HEAD + rest, self._now)
+
+
+def _path_of(target: bytes) -> str:
+    """The path of the target of a request, decoded. Raises `Bad`."""
+    try:
+        path = httptools.parse_url(target).path
+    except httptools.HttpParserInvalidURLError:
+        raise Bad(400, "the target of the request is no path") from None
+    return unquote(path.decode("latin-1")) if path else "/"
 
 
 def end_of_head(data: bytes) -> int:

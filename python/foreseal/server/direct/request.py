@@ -2,9 +2,6 @@
 
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote
-
-import httptools
 
 from foreseal.server.handler import Answer, Response
 
@@ -14,7 +11,6 @@ MOST_HEADERS = 100
 """Its lines at most."""
 
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
-_ROOT = b"/"
 
 
 class Request:
@@ -23,13 +19,13 @@ class Request:
     __slots__ = (
         "begun",
         "caller",
-        "first",
         "headers",
         "is_whole",
         "keep_alive",
         "lines",
         "old",
         "parts",
+        "path",
         "response",
         "size",
         "target",
@@ -42,6 +38,8 @@ class Request:
         self.begun = begun
         """When its head, and then its body, began to be read, on the clock of the listener."""
         self.target = b""
+        self.path = "/"
+        """Of its target, decoded."""
         self.headers: dict[bytes, bytes] = {}
         self.lines = 0
         """Of the head."""
@@ -65,13 +63,6 @@ class Request:
     def body(self) -> bytes:
         """What came of the body."""
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
-
-    def path(self) -> str:
-        """The path of its target, decoded. Raises `httptools.HttpParserInvalidURLError`."""
-        if self.target == _ROOT:
-            return "/"
-        path = httptools.parse_url(self.target).path
-        return unquote(path.decode("latin-1")) if path else "/"
 
 
 def head_of(answer: Answer, date: bytes, *, keep_alive: bool, old: bool) -> bytes:

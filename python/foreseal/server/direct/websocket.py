@@ -32,7 +32,7 @@ class DirectWebSocket(asyncio.Protocol):
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
         self.take: Take | None = None
-        self.path = request.path()
+        self.path = request.path
         self.headers = request.headers
         # When the client had taken the close frame.
         self._closed: float | None = None
