@@ -10,6 +10,11 @@ const BLOCK_WEIGHT: usize = 500;
 /// The backlog holds so many times its limit at most; beyond that whoever adds to it waits.
 const MOST: usize = 4;
 
+/// Blocks that wait at most in a backlog with this limit.
+pub(crate) const fn most_blocks(limit: usize) -> usize {
+    limit.saturating_mul(MOST) / BLOCK_WEIGHT + 1
+}
+
 /// Something to do for the store.
 pub(crate) trait Job {
     /// Transactions of the block that it writes; `None` when it is something else, which is done by itself.

@@ -6,7 +6,7 @@ use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
 
-use crate::{Chain, FinalityDepth, Recent, STEP_WINDOW};
+use crate::{Chain, FinalityDepth, Recent, STEP_WINDOW, backlog::most_blocks};
 
 /// Longest extra data of a header, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
@@ -51,6 +51,11 @@ pub enum SettingsError {
     ExtraData(usize),
     #[error("proofs must be kept for 1024 blocks at least, not {0}")]
     Proofs(u64),
+    #[error(
+        "proofs must be kept for {least} blocks at least with this recent and backlog, not {proofs}: memory may be that \
+         far behind the store"
+    )]
+    Behind { proofs: u64, least: u64 },
 }
 
 impl Production {
@@ -129,9 +134,19 @@ impl Default for StoreSettings {
 }
 
 impl StoreSettings {
-    /// Checks each by itself.
+    /// Checks the settings against each other.
     pub fn check(&self) -> Result<(), SettingsError> {
-        if self.proofs < STEP_WINDOW { Err(SettingsError::Proofs(self.proofs)) } else { Ok(()) }
+        if self.proofs < STEP_WINDOW {
+            return Err(SettingsError::Proofs(self.proofs));
+        }
+        // States are read as of the oldest block in memory. The store, whose nodes go back from its own newest block, can
+        // take all that waits for it before memory lets go of anything.
+        let behind = self.recent.blocks.saturating_add(most_blocks(self.backlog));
+        let least = u64::try_from(behind).unwrap_or(u64::MAX);
+        if self.proofs < least {
+            return Err(SettingsError::Behind { proofs: self.proofs, least });
+        }
+        Ok(())
     }
 }
 
@@ -189,5 +204,25 @@ impl Settings {
             development: None,
             role: Role::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_cannot_be_further_behind_the_store_than_proofs_are_kept() {
+        let default = StoreSettings::default();
+        assert_eq!(default.check(), Ok(()));
+        assert_eq!(StoreSettings { proofs: 1_023, ..default }.check(), Err(SettingsError::Proofs(1_023)));
+        let recent = |blocks| Recent { blocks, ..default.recent };
+        // 50,000 / 125 blocks of the backlog, and one in the making.
+        assert_eq!(StoreSettings { recent: recent(1_024 - 401), ..default }.check(), Ok(()));
+        let more = StoreSettings { recent: recent(1_024 - 400), ..default };
+        assert_eq!(more.check(), Err(SettingsError::Behind { proofs: 1_024, least: 1_025 }));
+        assert_eq!(StoreSettings { proofs: 1_025, ..more }.check(), Ok(()));
+        let greatest = StoreSettings { backlog: usize::MAX, recent: recent(usize::MAX), ..default };
+        assert!(matches!(greatest.check(), Err(SettingsError::Behind { .. })));
     }
 }

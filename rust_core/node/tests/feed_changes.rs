@@ -214,7 +214,7 @@ fn blocks_that_lost_their_steps_in_memory_are_taken_back_step_by_step() {
     let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
     let recent = Recent { blocks: 2_000, ..Recent::default() };
     let settings = Settings {
-        store: StoreSettings { recent, ..StoreSettings::default() },
+        store: StoreSettings { recent, proofs: 4_096, ..StoreSettings::default() },
         development: Some(Development::default()),
         ..settings(datadir.path(), &wallets)
     };

@@ -164,7 +164,12 @@ _STORE = (
         "Greatest size of the store: address space, not disk.",
         more="See [store.md](store.md).",
     ),
-    _store("proofs", Whole(1024, unit="blocks"), "Newest blocks that proofs are kept for."),
+    _store(
+        "proofs",
+        Whole(1024, unit="blocks"),
+        "Newest blocks that proofs are kept for.",
+        more="Not fewer than `recent` and a block for each 125 of `backlog`.",
+    ),
     _store("recent", Whole(unit="blocks"), "Stored blocks that stay in memory."),
     _store(
         "backlog",
