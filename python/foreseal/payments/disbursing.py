@@ -12,6 +12,7 @@ Reserved --submit--> Reserved (intended) --> Broadcast --logs--> Complete (provi
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
@@ -31,19 +32,17 @@ from foreseal.payments.evidence import WIDEST, Topics, newest_logs
 from foreseal.payments.ledger import DisbursementState, Entry, Ledger, LedgerError, Place, Step, Trigger, entries, read
 from foreseal.payments.ledger import locked as lock
 from foreseal.payments.ledger.states import DISBURSEMENT, following
-from foreseal.payments.ledger.tables import Ending, Purpose
+from foreseal.payments.ledger.tables import Purpose
 from foreseal.payments.merchant import Merchant
 from foreseal.payments.sending import (
     Outcome,
     Sender,
     advance_each,
-    close,
-    is_open,
     note_delivery,
+    note_outcome,
     open_intent,
     read_intent,
 )
-from foreseal.payments.settlement import follow
 
 
 class Forbidden(LedgerError):
@@ -141,7 +140,7 @@ class Disbursements(ABC):
             if outcome.step is Step.FAILED:
                 self._look(row, intent)
             self.ledger.passed(CrashPoint.RECEIPT_READ)
-            self._apply(id, intent, outcome)
+            self._apply(id, outcome)
             if outcome.receipt is None and outcome.step is not Step.FAILED:
                 return self._deliver(id, intent)
         elif row.state is DisbursementState.RESERVED:
@@ -184,33 +183,20 @@ class Disbursements(ABC):
             if log.transaction_hash in hashes:
                 raise Incomplete(f"{self.table.name}: {row.id} was paid by {log.transaction_hash}, without a receipt")
 
-    def _apply(self, id: str, intent: int, outcome: Outcome) -> None:
-        receipt, step = outcome.receipt, outcome.step
+    def _apply(self, id: str, outcome: Outcome) -> None:
         with self.ledger.database.transaction() as tx:
-            row = lock(tx, self.table, id)
-            if not is_open(tx, intent):  # another process was faster, and may have begun the next one
-                return
-            details: dict[str, Any] = {}
-            if receipt is not None:
-                details = {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
-            paid = None if receipt is None else self.shown(row, self.recipients(tx, row), receipt)
-            if paid is not None:
-                details |= {"log_index": paid}
-                if row.state is not DisbursementState.COMPLETE:
-                    row = self.ledger.move(tx, self.table, row, Trigger.LANDED, **details)
-                follow(self.ledger, tx, self.table, row, step, **details)
-            else:
-                if receipt is not None and receipt.succeeded and step is Step.FINAL:
-                    # What lacks its logs may have been paid: never again by itself.
-                    raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
-                if row.state is DisbursementState.COMPLETE:
-                    row = self.ledger.move(tx, self.table, row, Trigger.REOPEN)
-                if step in (Step.FINAL, Step.FAILED):
-                    self.ledger.move(tx, self.table, row, Trigger.FAIL, **details)
-            if step in (Step.FINAL, Step.FAILED):
-                close(tx, intent, Ending.FINAL if step is Step.FINAL else Ending.DISPLACED)
+            note_outcome(self.ledger, tx, self.table, id, outcome, partial(self._paid, tx, outcome.step))
             self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
         self.ledger.passed(CrashPoint.RECEIPT_STORED)
+
+    def _paid(self, tx: Connection, step: Step, row: Row[Any], receipt: Receipt) -> dict[str, Any] | None:
+        paid = self.shown(row, self.recipients(tx, row), receipt)
+        if paid is not None:
+            return {"log_index": paid}
+        if receipt.succeeded and step is Step.FINAL:
+            # What lacks its logs may have been paid: never again by itself.
+            raise Incomplete(f"{receipt.transaction_hash} succeeded, and its receipt lacks the token's logs")
+        return None
 
     def _deliver(self, id: str, intent: int) -> Row[Any]:
         note_delivery(self.ledger, self.table, id, self.sender.deliver(intent))

@@ -34,7 +34,7 @@ from foreseal.payments.sending import (
     open_subjects,
     safety,
 )
-from foreseal.payments.settlement import Seen, follow, forget, record
+from foreseal.payments.settlement import Seen, forget, record
 
 IN_FLIGHT = (Step.INTENDED, Step.BROADCAST, Step.UNKNOWN)
 _EFFECTED = (OrderState.CAPTURED, OrderState.CANCELED)
@@ -213,7 +213,7 @@ class Progress:
         if order.state is OrderState.VOIDED:
             order = self._ledger.move(tx, orders, order, Trigger.LANDED, **details)
         if order.state is OrderState.CANCELED:
-            follow(self._ledger, tx, orders, order, step, **details)
+            self._ledger.follow(tx, orders, order, step, **details)
 
     def _reopen(self, tx: Connection, order: Row[Any]) -> None:
         """Take back what the chain no longer has of an order."""

@@ -11,20 +11,18 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.disbursing import Disbursements, paid_by
 from foreseal.payments.evidence import Topics
 from foreseal.payments.ledger import (
+    EFFECTED,
     DisbursementState,
     Duplicate,
     LedgerError,
     NotCovered,
     OrderState,
-    Step,
     Trigger,
     locked,
 )
 from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.ledger.tables import Purpose, orders, refunds
 from foreseal.payments.ledger.tables import transfers as rows
-
-_DEPTHS = (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL)
 
 
 class NotRefundable(LedgerError):
@@ -66,7 +64,7 @@ class Refunds(Disbursements):
                 if (before.order_id, before.amount) != (order, amount):
                     raise Duplicate(f"refunds: {id} is another refund")
                 return False
-            if paid.state is not OrderState.CAPTURED or _DEPTHS.index(paid.step) < _DEPTHS.index(
+            if paid.state is not OrderState.CAPTURED or EFFECTED.index(paid.step) < EFFECTED.index(
                 self.merchant.refundable
             ):
                 raise NotRefundable(f"orders: {order} is {paid.state}, {paid.step}")

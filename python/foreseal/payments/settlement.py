@@ -72,7 +72,7 @@ def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
     else:
         tx.execute(update(transfers).where(_key(transfers, values)).values(**values))
         if row.order_id is not None:
-            follow(ledger, tx, orders, locked(tx, orders, row.order_id), seen.step)
+            ledger.follow(tx, orders, locked(tx, orders, row.order_id), seen.step)
 
 
 def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
@@ -85,18 +85,6 @@ def forget(ledger: Ledger, tx: Connection, row: Row[Any]) -> None:
         ledger.move(tx, orders, order, Trigger.REOPEN, transaction=row.transaction_hash, block=row.block_hash)
     tx.execute(delete(suspense).where(_key(suspense, key)))
     tx.execute(delete(transfers).where(_key(transfers, key)))
-
-
-def follow(ledger: Ledger, tx: Connection, table: Table, row: Row[Any], step: Step, **details: Any) -> None:
-    """Bring what was effected to the step at which its transfer is."""
-    if row.step is step or row.step is Step.FINAL:
-        return
-    trigger = {
-        Step.PROVISIONAL: Trigger.DEMOTE,
-        Step.CONFIRMED: Trigger.CONFIRM,
-        Step.FINAL: Trigger.FINALIZE,
-    }[step]
-    ledger.move(tx, table, row, trigger, **details)
 
 
 def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
@@ -133,7 +121,7 @@ def _match(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         # Of a former life of the database it may be another amount than this one decided.
         tx.execute(update(orders).where(orders.c.id == order.id).values(actual=transfer.amount))
     order = ledger.move(tx, orders, order, Trigger.LANDED, **told)
-    follow(ledger, tx, orders, order, seen.step)
+    ledger.follow(tx, orders, order, seen.step)
 
 
 def _of_authorization(tx: Connection, seen: Seen) -> Row[Any] | None:

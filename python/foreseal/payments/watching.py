@@ -30,7 +30,7 @@ from foreseal.payments.ledger import Ledger, Overtaken, Step, locked
 from foreseal.payments.ledger.tables import cursors, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.sending import grade
-from foreseal.payments.settlement import Seen, follow, forget, record
+from foreseal.payments.settlement import Seen, forget, record
 from foreseal.payments.typed_data import address
 
 
@@ -300,7 +300,7 @@ class Watcher:
                 continue
             changed = tx.execute(update(rows).where(_same(row), rows.c.step == row.step).values(step=step))
             if changed.rowcount == 1 and row.order_id is not None:
-                follow(self._ledger, tx, orders, locked(tx, orders, row.order_id), step)
+                self._ledger.follow(tx, orders, locked(tx, orders, row.order_id), step)
 
     def _move(self, tx: Connection, piece: _Piece) -> None:
         """Set the cursor, drop those that left the chain, and those below the final block but the newest."""

@@ -11,6 +11,7 @@ from foreseal.payments.ledger.errors import (
     WrongSchema,
 )
 from foreseal.payments.ledger.states import (
+    EFFECTED,
     DisbursementState,
     GrantState,
     OrderState,
@@ -23,6 +24,7 @@ from foreseal.payments.ledger.timeline import Entry, entries
 from foreseal.payments.ledger.transitions import Ledger, locked, read
 
 __all__ = [
+    "EFFECTED",
     "Database",
     "DisbursementState",
     "Duplicate",

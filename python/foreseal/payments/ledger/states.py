@@ -93,6 +93,10 @@ class Step(StrEnum):
     """In a final block: no reorganisation takes it back."""
 
 
+EFFECTED = (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL)
+"""Steps of what a transaction did, the safest last."""
+
+
 class Trigger(StrEnum):
     """What makes an order, a refund or a payout go on."""
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from foreseal.payments.ledger.columns import Units, Word
 from foreseal.payments.ledger.states import DisbursementState, OrderState, Step
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of these tables."""
 
 

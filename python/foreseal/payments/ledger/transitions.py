@@ -11,7 +11,7 @@ from foreseal.payments.crash_points import Passed, unwatched
 from foreseal.payments.ledger.database import Database
 from foreseal.payments.ledger.errors import Duplicate, Overtaken, Unknown
 from foreseal.payments.ledger.identifiers import is_storable
-from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, Place, Transitions, Trigger, following
+from foreseal.payments.ledger.states import DISBURSEMENT, ORDER, Place, Step, Transitions, Trigger, following
 from foreseal.payments.ledger.tables import orders, payouts, refunds
 from foreseal.payments.ledger.timeline import Entry, note
 
@@ -19,6 +19,11 @@ _TRANSITIONS: dict[str, Transitions] = {
     orders.name: ORDER,
     refunds.name: DISBURSEMENT,
     payouts.name: DISBURSEMENT,
+}
+_DEEPER = {
+    Step.PROVISIONAL: Trigger.DEMOTE,
+    Step.CONFIRMED: Trigger.CONFIRM,
+    Step.FINAL: Trigger.FINALIZE,
 }
 TRANSITIONS = "transitions"
 """Key of a table's `info` under which a part of its own has its transitions."""
@@ -57,6 +62,12 @@ class Ledger:
             raise Overtaken(f"{table.name}: {row.id} is no longer {before}")
         note(tx, Entry(table.name, row.id, self.clock(), trigger, str(before), str(after), details))
         return read(tx, table, row.id)
+
+    def follow(self, tx: Connection, table: Table, row: Row[Any], step: Step, **details: Any) -> None:
+        """Bring what was effected to the step at which its transfer is."""
+        if row.step is step or row.step is Step.FINAL:
+            return
+        self.move(tx, table, row, _DEEPER[step], **details)
 
     def allows(self, table: Table, row: Row[Any], trigger: Trigger) -> bool:
         """Whether a trigger leads anywhere from where a thing was when it was read."""

@@ -4,7 +4,7 @@ from foreseal.payments.sending.advancing import advance_each
 from foreseal.payments.sending.errors import FeeTooHigh, SendingError, StillOpen, WrongChain
 from foreseal.payments.sending.fees import GWEI, Fees, Quote
 from foreseal.payments.sending.intents import Call, Intents, close, is_open, open_intent, open_subjects, read_intent
-from foreseal.payments.sending.notes import note_delivery
+from foreseal.payments.sending.notes import note_delivery, note_outcome
 from foreseal.payments.sending.sender import Delivered, Delivery, Outcome, Sender, building, grade, safety
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "grade",
     "is_open",
     "note_delivery",
+    "note_outcome",
     "open_intent",
     "open_subjects",
     "read_intent",

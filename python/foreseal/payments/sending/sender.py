@@ -70,6 +70,7 @@ class Delivered:
 class Outcome:
     """Where an intent stands."""
 
+    intent: int
     receipt: Receipt | None = None
     """Of the attempt that landed."""
     step: Step = Step.UNKNOWN
@@ -185,19 +186,19 @@ class Sender:
                 return self._missing(row, hashes)
             step = safety(self.node, self.policy, landed.block_number, landed.block_hash)
             if step is not None:
-                return Outcome(landed, step)
+                return Outcome(intent, landed, step)
         raise Moving("the chain moved each time that the transaction was looked for")
 
     def _missing(self, row: Row[Any], hashes: list[str]) -> Outcome:
         """Where an intent stands of which there was no receipt."""
         # Asked of the newest block first: not every node has the state of old ones.
         if self.node.transaction_count(row.sender, "latest") <= row.account_nonce:
-            return Outcome()
+            return Outcome(row.id)
         final = self.node.head("finalized")
         if final is None or self.node.transaction_count(row.sender, final.number) <= row.account_nonce:
-            return Outcome()
+            return Outcome(row.id)
         # The account nonce is used for good. Asked again, because an attempt may have landed between the answers.
-        return Outcome() if self._landed(hashes) else Outcome(step=Step.FAILED)
+        return Outcome(row.id, step=Step.UNKNOWN if self._landed(hashes) else Step.FAILED)
 
     def _landed(self, hashes: list[str]) -> Receipt | None:
         return next((found for hash in hashes if (found := self.node.receipt(hash)) is not None), None)

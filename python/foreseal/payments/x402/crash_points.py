@@ -1,7 +1,7 @@
 """Where a seller's or a facilitator's process may end between what it means to do and what it did.
 
-As `foreseal.payments.crash_points`, whose places in sending are passed as well. docs/x402.md says what is stored at
-each.
+As `foreseal.payments.crash_points`, whose places in sending and of receipts are passed as well. docs/x402.md says
+what is stored at each.
 """
 
 from enum import StrEnum

@@ -20,7 +20,6 @@ from sqlalchemy import Connection, Row, select, update
 from x402.schemas import PaymentPayload, PaymentRequirements, SettleResponse
 
 from foreseal.payments.ledger import Duplicate, GrantState, Ledger, Step, Trigger, Unknown, locked, read
-from foreseal.payments.settlement import follow
 from foreseal.payments.x402.identities import Payment
 from foreseal.payments.x402.tables import grants
 
@@ -143,7 +142,7 @@ class Grants:
         with self.ledger.database.transaction() as tx:
             row = locked(tx, grants, id)
             if row.state is GrantState.SETTLED:
-                follow(self.ledger, tx, grants, row, step)
+                self.ledger.follow(tx, grants, row, step)
 
     def unfinished(self) -> list[Row[Any]]:
         """What is settled and not final, and what a reorganisation took back."""

@@ -28,20 +28,19 @@ from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.chain import Receipt
 from foreseal.payments.chain.token import transfers
+from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Step, Trigger, locked, read
-from foreseal.payments.ledger.tables import Ending, Purpose, attempts, transactions
+from foreseal.payments.ledger.tables import Purpose, attempts, transactions
 from foreseal.payments.sending import (
     Call,
     Outcome,
     Sender,
     advance_each,
-    building,
-    close,
-    is_open,
     note_delivery,
+    note_outcome,
     open_intent,
+    open_subjects,
 )
-from foreseal.payments.settlement import follow
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.identities import Payment, PaymentKey
 from foreseal.payments.x402.tables import settlements, turns
@@ -145,7 +144,7 @@ class Settlements:
         """Note that a payment is settled with nothing. Raises `AlreadySettling`."""
         try:
             with self.ledger.database.transaction() as tx:
-                self.ledger.create(tx, settlements, Trigger.RELEASE, **self._values(asked, 0))
+                self.ledger.create(tx, settlements, Trigger.RELEASE, **self._values(asked))
         except Duplicate:
             row = self.find(asked.payment.key)
             if row is None or row.digest != asked.digest:
@@ -179,13 +178,8 @@ class Settlements:
 
     def resume(self) -> dict[str, Exception]:
         """Advance all that is not final, as after a start; what went wrong, by the payment's name."""
-        open_ones = (
-            select(transactions.c.subject)
-            .where(transactions.c.purpose == Purpose.SETTLE, transactions.c.ending.is_(None))
-            .order_by(transactions.c.account_nonce)
-        )
         with self.ledger.database.reading() as tx:
-            ids = list(tx.execute(open_ones).scalars())
+            ids = open_subjects(tx, Purpose.SETTLE)
         return advance_each(ids, self.advance)
 
     def _begun(self, asked: Asked) -> bool:
@@ -222,16 +216,16 @@ class Settlements:
         id = asked.payment.key.name
         again = tx.execute(select(settlements.c.id).where(settlements.c.id == id)).one_or_none()
         if again is None:
-            self.ledger.create(tx, settlements, Trigger.SETTLE, **self._values(asked, call.block))
+            self.ledger.create(tx, settlements, Trigger.SETTLE, **self._values(asked))
         else:
             row = locked(tx, settlements, id)
             if not self.ledger.allows(settlements, row, Trigger.SETTLE):
                 raise Duplicate(f"{id}: somebody else settles it")
-            tx.execute(update(settlements).where(settlements.c.id == id).values(**self._values(asked, call.block)))
+            tx.execute(update(settlements).where(settlements.c.id == id).values(**self._values(asked)))
             self.ledger.move(tx, settlements, row, Trigger.SETTLE)
         return self.sender.intents.store(tx, Purpose.SETTLE, id, call)
 
-    def _values(self, asked: Asked, block: int) -> dict[str, Any]:
+    def _values(self, asked: Asked) -> dict[str, Any]:
         payment, key = asked.payment, asked.payment.key
         return {
             "id": key.name,
@@ -244,7 +238,6 @@ class Settlements:
             "payee": payment.payee,
             "amount": payment.amount,
             "deadline": payment.deadline,
-            "since_block": block or building(self.sender.node).number,
         }
 
     def _look(self, id: str) -> Outcome | None:
@@ -258,39 +251,28 @@ class Settlements:
         if intent is None:
             return None if closed is None else self.sender.outcome(closed)
         outcome = self.sender.outcome(intent)
-        self._apply(id, intent, outcome)
+        self.ledger.passed(CrashPoint.RECEIPT_READ)
+        with self.ledger.database.transaction() as tx:
+            noted = note_outcome(self.ledger, tx, settlements, id, outcome, _shown)
+            if noted and (outcome.receipt is not None or outcome.step is Step.FAILED):
+                tx.execute(update(turns).where(turns.c.holder == id).values(holder=None))
+            self.ledger.passed(CrashPoint.RECEIPT_APPLIED)
+        self.ledger.passed(CrashPoint.RECEIPT_STORED)
         return outcome
 
-    def _apply(self, id: str, intent: int, outcome: Outcome) -> None:
-        receipt, step = outcome.receipt, outcome.step
-        with self.ledger.database.transaction() as tx:
-            row = locked(tx, settlements, id)
-            if not is_open(tx, intent):  # another process was faster
-                return
-            details = {} if receipt is None else {"transaction": receipt.transaction_hash, "block": receipt.block_hash}
-            if receipt is not None and _shown(row, receipt):
-                if row.state is not SettlementState.SETTLED:
-                    row = self.ledger.move(tx, settlements, row, Trigger.LANDED, **details)
-                follow(self.ledger, tx, settlements, row, step, **details)
-            else:
-                if row.state is SettlementState.SETTLED:
-                    row = self.ledger.move(tx, settlements, row, Trigger.REOPEN)
-                if step in (Step.FINAL, Step.FAILED):
-                    self.ledger.move(tx, settlements, row, Trigger.FAIL, **details)
-            if receipt is not None or step is Step.FAILED:
-                tx.execute(update(turns).where(turns.c.holder == id).values(holder=None))
-            if step in (Step.FINAL, Step.FAILED):
-                close(tx, intent, Ending.FINAL if step is Step.FINAL else Ending.DISPLACED)
 
+def _shown(row: Row[Any], receipt: Receipt) -> dict[str, Any] | None:
+    """Nothing further, if the logs of a receipt show what was to be settled; its status alone shows nothing.
 
-def _shown(row: Row[Any], receipt: Receipt) -> bool:
-    """Whether the logs of a receipt show what was to be settled; its status alone shows nothing."""
+    A success without them is no settlement, and no lie of the node: anybody's token may do nothing at all.
+    """
     if row.amount is None:  # a call about channels: the contract's own accounts say what it did
-        return receipt.succeeded
-    return any(
+        return {} if receipt.succeeded else None
+    settled = any(
         moved.sender == row.payer
         and moved.amount == row.amount
         and (row.payee is None or moved.recipient == row.payee)
         and (row.contract != row.token or moved.nonce == row.nonce)
         for moved in transfers(receipt, row.token)
     )
+    return {} if settled else None

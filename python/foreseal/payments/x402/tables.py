@@ -27,11 +27,9 @@ settlements = Table(
     Column("payee", String(42)),
     Column("amount", Units),
     Column("deadline", BigInteger),
-    Column("since_block", BigInteger, nullable=False),
     Column("state", Word(SettlementState), nullable=False),
     Column("step", Word(Step), nullable=False),
     UniqueConstraint("chain_id", "contract", "payer", "nonce"),
-    Index("x402_settlements_place", "state", "step"),
     info={TRANSITIONS: SETTLEMENT},
 )
 
