@@ -1,6 +1,7 @@
 """A merchant with everything there is, on a chain: what most tests of payments begin with."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any
 
 from eth_account.signers.local import LocalAccount
@@ -11,7 +12,6 @@ from foreseal.payments.cancellations import Cancellations
 from foreseal.payments.captures import Captures
 from foreseal.payments.chain import Policy, RpcNode
 from foreseal.payments.conservation import Balance, balance
-from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.tables import transfers
 from foreseal.payments.merchant import Merchant
@@ -49,14 +49,14 @@ class Crashes:
     """Passes crash points, and ends the process at the one that is armed, or at any after so many others."""
 
     def __init__(self) -> None:
-        self.armed: CrashPoint | None = None
+        self.armed: StrEnum | None = None
         self.after: int | None = None
-        self.passed: list[CrashPoint] = []
+        self.passed: list[StrEnum] = []
 
-    def arm(self, point: CrashPoint | None = None, after: int | None = None) -> None:
+    def arm(self, point: StrEnum | None = None, after: int | None = None) -> None:
         self.armed, self.after = point, after
 
-    def __call__(self, point: CrashPoint) -> None:
+    def __call__(self, point: StrEnum) -> None:
         self.passed.append(point)
         if self.after is not None:
             self.after -= 1

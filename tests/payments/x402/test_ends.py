@@ -2,9 +2,9 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -13,42 +13,31 @@ from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator import InProcess
 from foreseal.payments.x402.identities import granted
-from payments.shop import Killed
+from payments.shop import Crashes, Killed
 from payments.x402.selling import Selling, settlement, signed
 from payments.x402.world import BUYERS, FACILITATOR, SHOP, World
 
 BUYER = BUYERS[19]
-POINTS: list[StrEnum] = [*PaidPoint, CrashPoint.TRANSACTION_SENT, CrashPoint.TRANSACTION_NOTED]
+POINTS: list[StrEnum] = [
+    *PaidPoint,
+    CrashPoint.TRANSACTION_SENT,
+    CrashPoint.TRANSACTION_NOTED,
+    CrashPoint.RECEIPT_READ,
+    CrashPoint.RECEIPT_APPLIED,
+    CrashPoint.RECEIPT_STORED,
+]
 # The handler's answer is lost: nobody is charged, and the payer is told so once it is proven.
 LOST = {PaidPoint.GRANT_STORED, PaidPoint.HANDLER_ENDED}
 
 
-class Ends:
-    """Ends the process at one place, once."""
-
-    def __init__(self, point: StrEnum | None) -> None:
-        self.point = point
-        self.passed: set[StrEnum] = set()
-
-    def __call__(self, point: StrEnum) -> None:
-        self.passed.add(point)
-        if point is self.point:
-            self.point = None
-            raise Killed(point)
-
-
-def process(world: World, url: str, ends: Ends, seconds_ahead: int = 0) -> Selling:
+def process(world: World, url: str, crashes: Crashes, seconds_ahead: int = 0) -> Selling:
     """A seller that settles by itself, and ends."""
     facilitator = world.facilitator(url)
-    facilitator.settlements.ledger = ending(facilitator.settlements.ledger, ends)
-    facilitator.settlements.sender.ledger = facilitator.settlements.ledger
+    settlements, sender = facilitator.settlements, facilitator.settlements.sender
+    settlements.ledger = sender.ledger = replace(settlements.ledger, passed=crashes)
     selling = Selling(world, url, InProcess(facilitator), seconds_ahead)
-    selling.seller.ledger = selling.seller.grants.ledger = ending(selling.seller.ledger, ends)
+    selling.seller.ledger = selling.seller.grants.ledger = replace(selling.seller.ledger, passed=crashes)
     return selling
-
-
-def ending(ledger: Any, ends: Ends) -> Any:
-    return type(ledger)(ledger.database, ledger.clock, ends)
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
@@ -64,15 +53,16 @@ def test_over_permit2_it_is_the_same(world: World, tmp_path: Path, point: StrEnu
 
 def end(world: World, url: str, point: StrEnum, path: str) -> None:
     """The process ends at a place while it sells, another one goes on."""
-    ends, price = Ends(point), 700 if "upto" in path else 1000
-    first = process(world, url, ends)
+    crashes, price = Crashes(), 700 if "upto" in path else 1000
+    first = process(world, url, crashes)
     payment, before = first.bought(BUYER, path), world.balance(SHOP.address)
     start, sent = world.pending, world.sent_by(FACILITATOR.address)
+    crashes.arm(point)
     with pytest.raises(Killed):
         first.get(path, payment)
-    assert ends.point is None, "the place was not passed"
+    assert crashes.armed is None, "the place was not passed"
     # Whoever is at work is given a minute to go on; then somebody else does.
-    second = process(world, url, Ends(None), seconds_ahead=120)
+    second = process(world, url, Crashes(), seconds_ahead=120)
     found = second.get(path, payment)
     if point in LOST:
         assert found.status_code == 409
@@ -94,16 +84,17 @@ def end(world: World, url: str, point: StrEnum, path: str) -> None:
 
 
 def test_a_request_passes_every_place(world: World, url: str) -> None:
-    ends = Ends(None)
-    selling = process(world, url, ends)
+    crashes = Crashes()
+    selling = process(world, url, crashes)
     assert selling.get("/report", selling.bought(BUYER, "/report")).status_code == 200
-    assert set(POINTS) <= ends.passed
+    assert set(POINTS) <= set(crashes.passed)
 
 
 def test_a_settlement_that_was_stored_and_not_sent_is_sent_after_a_start(world: World, url: str) -> None:
-    ends = Ends(PaidPoint.SETTLEMENT_STORED)
-    first = process(world, url, ends)
+    crashes = Crashes()
+    first = process(world, url, crashes)
     payment, before = first.bought(BUYER, "/report"), world.balance(SHOP.address)
+    crashes.arm(PaidPoint.SETTLEMENT_STORED)
     with pytest.raises(Killed):
         first.get("/report", payment)
     assert world.balance(SHOP.address) == before
@@ -112,7 +103,7 @@ def test_a_settlement_that_was_stored_and_not_sent_is_sent_after_a_start(world: 
     world.receipt(restarted.settlements.newest(granted(payment).key))
     assert world.balance(SHOP.address) == before + 1000
     # Nobody else is told that the payment is free: the chain is asked first.
-    shop = process(world, url, Ends(None), seconds_ahead=120)
+    shop = process(world, url, Crashes(), seconds_ahead=120)
     found = shop.get("/report", payment)
     assert found.status_code == 200
     assert not shop.runs
