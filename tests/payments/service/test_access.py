@@ -1,8 +1,8 @@
 """API keys and roles, and the document that describes all of it."""
 
+import openapi_spec_validator
 import orjson
 import pytest
-from jsonschema import Draft202012Validator
 from sqlalchemy import select
 
 from foreseal.cli.main import run
@@ -72,20 +72,11 @@ def test_the_command_makes_lists_and_revokes_keys(till: Till, capsys: pytest.Cap
     assert {each["state"] for each in orjson.loads(keys("list", "--json")) if each["name"] == "till 1"} == {"revoked"}
 
 
-def test_the_document_has_every_route_and_is_json_schema(till: Till) -> None:
+def test_the_document_has_every_route_and_is_openapi(till: Till) -> None:
     document = till.document
     operations = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert operations == {(route.method, route.path) for route in ROUTES} | {
         ("GET", "/healthz"),
         ("GET", "/v1/openapi.json"),
     }
-    ids = [operation["operationId"] for item in document["paths"].values() for operation in item.values()]
-    assert len(ids) == len(set(ids))
-    for schema in document["components"]["schemas"].values():
-        Draft202012Validator.check_schema(schema)
-    for path, item in document["paths"].items():
-        for operation in item.values():
-            named = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
-            assert named == {part[1:-1] for part in path.split("/") if part.startswith("{")}
-            for each in operation["parameters"]:
-                Draft202012Validator.check_schema(each["schema"])
+    openapi_spec_validator.validate(document)
