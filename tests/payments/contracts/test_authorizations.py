@@ -196,6 +196,32 @@ def test_what_is_wrong_with_a_signature_is_said(
             token.send(shop, name, *authorization.terms, (good.packed + b"\0")[:length])
 
 
+def test_what_is_wrong_with_a_cancellation_is_said(
+    token: OnChain, domain: Domain, people: People, authorization: Authorization
+) -> None:
+    terms = {"authorizer": authorization.payer, "nonce": authorization.nonce}
+    good, anybody = domain.sign(people.buyer.key, "CancelAuthorization", **terms), people.stranger.address
+    high = Signature(55 - good.v, good.r, (ORDER - int.from_bytes(good.s, "big")).to_bytes(32, "big"))
+    for reason, signature in {
+        "ECRecover: invalid signature length": good.packed[:64],
+        "ECRecover: invalid signature 's' value": high.packed,
+        "ECRecover: invalid signature 'v' value": good._replace(v=29).packed,
+        "ECRecover: invalid signature": good._replace(r=b"\xff" * 32).packed,
+        INVALID: good._replace(v=55 - good.v).packed,
+    }.items():
+        with refused(reason):
+            token.send(anybody, "cancelAuthorization", *terms.values(), signature)
+
+
+def test_the_highest_s_is_half_the_order(people: People, buyer: Payer, authorization: Authorization) -> None:
+    good, shop = buyer.sign("transferWithAuthorization", authorization), people.merchant.address
+    # With the highest it is somebody's signature, if not the buyer's.
+    for s, reason in ((ORDER // 2, INVALID), (ORDER // 2 + 1, "ECRecover: invalid signature 's' value")):
+        with refused(reason):
+            altered = good._replace(s=s.to_bytes(32, "big"))
+            buyer.submit(shop, "transferWithAuthorization", authorization, altered)
+
+
 def test_the_zero_address_is_neither_payer_nor_payee(
     token: OnChain, people: People, buyer: Payer, authorization: Authorization
 ) -> None:
@@ -204,6 +230,15 @@ def test_the_zero_address_is_neither_payer_nor_payee(
     # Nobody's signature recovers to the zero address, not even one that recovers to nobody.
     with refused(INVALID):
         buyer.submit(people.stranger.address, "transferWithAuthorization", authorization.but(payer=ZERO))
+
+
+def test_pause_blocks_transfer_and_receipt(
+    token: OnChain, people: People, buyer: Payer, authorization: Authorization
+) -> None:
+    token.send(people.pauser.address, "pause")
+    for name in KINDS:
+        with refused("Pausable: paused"):
+            buyer.submit(people.merchant.address, name, authorization)
 
 
 def test_a_cancellation_uses_up_the_nonce_and_moves_nothing(

@@ -13,7 +13,15 @@ from payments.contracts.people import DOLLAR, People
 from payments.contracts.signing import Domain, Signature
 
 ORDER, OTHER = b"\x01".rjust(32, b"\0"), b"\x02".rjust(32, b"\0")
-TRICKS = {"ReturnFalse": 1, "ReturnNothing": 2, "MoveNothing": 3, "KeepFee": 4, "Reenter": 5, "PermitNothing": 6}
+TRICKS = {
+    "ReturnFalse": 1,
+    "ReturnNothing": 2,
+    "MoveNothing": 3,
+    "KeepFee": 4,
+    "Reenter": 5,
+    "PermitNothing": 6,
+    "PermitRevert": 7,
+}
 
 
 @dataclass
@@ -82,6 +90,12 @@ def test_its_interface() -> None:
     ]
     errors = {entry["name"] for entry in contract.abi if entry["type"] == "error"}
     assert errors >= {"NotMerchant", "OrderAlreadyCaptured", "AmountExceedsMaximum"}
+
+
+def test_token_and_merchant_cannot_be_changed() -> None:
+    functions = [entry for entry in load("Checkout").abi if entry["type"] == "function"]
+    assert [entry["name"] for entry in functions if entry["stateMutability"] != "view"] == ["capture"]
+    assert [variable.label for variable in load("Checkout").storage] == ["captured", "lastCapture"]
 
 
 def test_a_capture_takes_the_final_amount(shop: Shop) -> None:
@@ -277,6 +291,14 @@ def test_a_token_that_lies_is_not_believed(tricked: Shop) -> None:
     tricked.token.send(sender, "play", TRICKS["ReturnNothing"], merchant, b"")
     tricked.capture(ORDER, 30, 50, signature)
     assert tricked.received() == 30
+
+
+def test_a_permit_that_cannot_be_submitted_without_a_reason(tricked: Shop) -> None:
+    merchant = tricked.people.merchant.address
+    tricked.token.send(tricked.people.buyer.address, "approve", tricked.checkout.address, 50)
+    tricked.token.send(merchant, "play", TRICKS["PermitRevert"], merchant, b"")
+    with refused("PermitNotUsable()"):
+        tricked.capture(ORDER, 30, 50, tricked.sign(50))
 
 
 def test_a_capture_within_a_capture_is_refused(tricked: Shop) -> None:

@@ -67,13 +67,40 @@ def test_a_memo_is_the_log_after_its_transfer(token: OnChain, people: People) ->
     assert (memo.event, memo.values) == ("Memo", (buyer, "0x" + MEMO.hex()))
     assert memo.index == transfer.index + 1
     token.send(buyer, "approve", shop, 5)
-    sent = token.send(shop, "transferFromWithMemo", buyer, other, 5, b"\0" * 32)
+    sent = token.send(shop, "transferFromWithMemo", buyer, other, 5, MEMO)
     assert [(log.event, log.values) for log in sent.logs] == [
         ("Transfer", (buyer, other, 5)),
-        ("Memo", (shop, "0x" + "00" * 32)),
+        ("Memo", (shop, "0x" + MEMO.hex())),
     ]
     assert token.call("allowance", buyer, shop) == 0
-    assert token.call("transferWithMemo", shop, 1, MEMO, sender=buyer) is True
+
+
+def test_a_zero_memo_is_logged_as_well(token: OnChain, people: People) -> None:
+    buyer, shop, nothing = people.buyer.address, people.merchant.address, b"\0" * 32
+    token.send(buyer, "approve", shop, 5)
+    for sender, call in (
+        (buyer, ("transferWithMemo", shop, 5, nothing)),
+        (shop, ("transferFromWithMemo", buyer, shop, 5, nothing)),
+    ):
+        assert [(log.event, log.values) for log in token.send(sender, *call).logs] == [
+            ("Transfer", (buyer, shop, 5)),
+            ("Memo", (sender, "0x" + nothing.hex())),
+        ]
+
+
+def test_every_function_of_a_transfer_answers_yes(token: OnChain, people: People) -> None:
+    buyer, shop = people.buyer.address, people.merchant.address
+    token.send(buyer, "approve", shop, 5)
+    for sender, call in (
+        (buyer, ("transfer", shop, 5)),
+        (buyer, ("transferWithMemo", shop, 5, MEMO)),
+        (buyer, ("approve", shop, 5)),
+        (buyer, ("increaseAllowance", shop, 5)),
+        (buyer, ("decreaseAllowance", shop, 5)),
+        (shop, ("transferFrom", buyer, shop, 5)),
+        (shop, ("transferFromWithMemo", buyer, shop, 5, MEMO)),
+    ):
+        assert token.call(*call, sender=sender) is True
 
 
 def test_a_transfer_looks_at_pause_then_blacklist_then_allowance_then_balance(token: OnChain, people: People) -> None:
@@ -126,6 +153,13 @@ def test_nothing_goes_to_or_from_the_zero_address(token: OnChain, people: People
         token.send(people.buyer.address, "transfer", ZERO, 2000 * DOLLAR)
     with refused("ERC20: transfer from the zero address"):
         token.send(people.buyer.address, "transferFrom", ZERO, people.other.address, 0)
+
+
+def test_the_zero_address_allows_nothing(token: OnChain, people: People) -> None:
+    """Nobody can sign for it; a call may still name it as its sender."""
+    for name in ("approve", "increaseAllowance", "decreaseAllowance"):
+        with refused("ERC20: approve from the zero address"):
+            token.call(name, people.buyer.address, 0, sender=ZERO)
 
 
 PARTIES = st.sampled_from(["buyer", "merchant", "other", "stranger"])

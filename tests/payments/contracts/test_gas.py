@@ -144,3 +144,6 @@ def test_the_published_table_is_what_it_costs(token: OnChain, domain: Domain, pe
         name: int(cost.replace(",", "")) for name, cost in re.findall(r"^\| (.+) \| ([\d,]+) \|$", table, re.M)
     }
     assert published == gas, "\n" + "\n".join(f"| {name} | {cost:,} |" for name, cost in gas.items())
+    # What is told of FiatTokenV2_2.
+    assert gas["`receiveWithAuthorization` to a fresh recipient"] <= 95_568
+    assert gas["`receiveWithAuthorization` after that"] <= 78_840

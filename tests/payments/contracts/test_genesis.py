@@ -1,8 +1,12 @@
 """Contracts in a genesis file: the same code as by a transaction, at the addresses that clients know."""
 
+from pathlib import Path
+
+import orjson
 import pytest
 from eth_utils import to_checksum_address
 
+from foreseal._core import newest_genesis
 from foreseal.payments.contracts import (
     TokenGenesis,
     addresses,
@@ -12,7 +16,8 @@ from foreseal.payments.contracts import (
     token_alloc,
     x402_alloc,
 )
-from foreseal.testing import Chain
+from foreseal.payments.contracts.token import domain_separator
+from foreseal.testing import Chain, ChainSettings
 from payments.contracts.onchain import OnChain, deploy
 from payments.contracts.people import CHAIN_ID, DOLLAR, TOKEN, People, setup_of
 
@@ -84,6 +89,17 @@ def test_the_token_begins_with_balances_minters_and_roles(token: OnChain, people
         people.blacklister.address,
         people.rescuer.address,
     ]
+
+
+def test_the_signing_domain_is_of_the_chain_that_runs(token_genesis: TokenGenesis, tmp_path: Path) -> None:
+    """Not of the chain that the token was made for: after a fork the id is another one."""
+    genesis = orjson.loads(newest_genesis(CHAIN_ID + 1))
+    genesis["alloc"] |= token_alloc(token_genesis, CHAIN_ID)
+    path = tmp_path / "genesis.json"
+    path.write_bytes(orjson.dumps(genesis))
+    with Chain(ChainSettings(genesis=path, chain_id=CHAIN_ID + 1)) as chain:
+        found = OnChain(chain, TOKEN, load("PaymentToken").abi).call("DOMAIN_SEPARATOR")
+    assert found == "0x" + domain_separator("USDC", "2", CHAIN_ID + 1, TOKEN).hex()
 
 
 def test_what_a_token_cannot_begin_with_is_refused(people: People) -> None:

@@ -44,6 +44,16 @@ def test_name_and_version_are_settings(chain: Chain, people: People) -> None:
     assert made.call("DOMAIN_SEPARATOR") == "0x" + domain_separator(setup.name, "3.1", CHAIN_ID, made.address).hex()
 
 
+def test_a_version_that_is_too_long_is_refused(chain: Chain, people: People) -> None:
+    with refused(f"StringTooLong({'9' * 32})"):
+        deploy(
+            chain,
+            people.owner.address,
+            replace(setup_of(people), version="9" * 32).creation(),
+            load("PaymentToken").abi,
+        )
+
+
 def test_the_steps_end_where_the_setup_does(chain: Chain, people: People) -> None:
     stepped = uninitialized(chain, people)
     assert stepped.call("owner") == people.stranger.address
@@ -90,3 +100,15 @@ def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) 
     chain.rpc("anvil_setStorageAt", stepped.address, hex(slot), "0x" + (1).to_bytes(32, "big").hex())
     stepped.send(sender, "initializeV2_2", [old], "USDC")
     assert (stepped.call("isBlacklisted", old), stepped.storage(slot)) == (True, 0)
+
+
+def test_what_the_token_has_goes_to_nobody_who_is_blacklisted(chain: Chain, people: People) -> None:
+    """The one way by which a transfer comes to the second look at the blacklist."""
+    stepped, sender, lost = uninitialized(chain, people), people.stranger.address, people.other.address
+    stepped.send(sender, "initialize", *first_step(people))
+    stepped.send(sender, "initializeV2", "USDC")
+    stepped.send(people.master_minter.address, "configureMinter", people.minter.address, 9)
+    stepped.send(people.minter.address, "mint", stepped.address, 9)
+    stepped.send(people.blacklister.address, "blacklist", lost)
+    with refused("FiatTokenV2_2: Account is blacklisted"):
+        stepped.send(sender, "initializeV2_1", lost)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from foreseal.payments.contracts import load
 from payments.contracts.onchain import OnChain, deploy, refused
 from payments.contracts.people import DOLLAR, People, setup_of
 
@@ -171,3 +172,12 @@ def test_the_rescuer_sends_on_what_was_sent_here_by_mistake(token: OnChain, peop
         token.send(people.rescuer.address, "rescueERC20", stray.address, people.buyer.address, 10)
     token.send(people.rescuer.address, "rescueERC20", stray.address, people.buyer.address, 9)
     assert stray.call("balanceOf", people.buyer.address) == 9
+
+
+@pytest.mark.parametrize("code", ["0x", "0x60206000f3"], ids=["no contract", "answers no"])
+def test_a_rescue_that_fails_says_so(token: OnChain, people: People, code: str) -> None:
+    stray = people.stranger.address
+    token.chain.rpc("anvil_setCode", stray, code)
+    errors = OnChain(token.chain, token.address, [*token.abi, *load("Checkout").abi])
+    with refused(f"SafeERC20FailedOperation({stray})"):
+        errors.send(people.rescuer.address, "rescueERC20", stray, people.buyer.address, 1)

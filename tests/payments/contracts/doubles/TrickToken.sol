@@ -10,7 +10,8 @@ contract TrickToken {
         MoveNothing,
         KeepFee,
         Reenter,
-        PermitNothing
+        PermitNothing,
+        PermitRevert
     }
 
     Trick public trick;
@@ -36,6 +37,7 @@ contract TrickToken {
     }
 
     function permit(address owner, address spender, uint256 value, uint256, uint8, bytes32, bytes32) external {
+        if (trick == Trick.PermitRevert) revert();
         if (trick == Trick.PermitNothing) return;
         ++nonces[owner];
         allowance[owner][spender] = value;

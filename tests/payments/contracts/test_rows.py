@@ -1,0 +1,102 @@
+"""rows.toml, the rules of payments.md row by row: each names tests that exist, and nothing is without a row."""
+
+import ast
+import os
+import re
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from foreseal.payments import contracts
+from foreseal.payments.contracts import load
+
+PAYMENTS = Path(__file__).parents[1]
+SOURCES = Path(contracts.__file__).parent / "sources"
+# The contracts of the document's sections, and where their sources are.
+CONTRACTS = {"token": ["PaymentToken"], "merchant": ["Checkout", "Payouts"]}
+ROWS = [
+    (section, row)
+    for section, rows in tomllib.loads(Path(__file__).with_name("rows.toml").read_text()).items()
+    for row in rows
+]
+QUOTED = re.compile(r"`([^`]+)`")
+
+
+def bare(name: str) -> str:
+    """A name without its arguments; the text of a revert as it is."""
+    return name.partition("(")[0] if re.match(r"\w+\(", name) else name
+
+
+def named(sections: tuple[str, ...] = ("token", "checkout", "payouts")) -> set[str]:
+    """What the rows of sections have in backticks, and the reverts of those that give an order."""
+    rows = [row for section, row in ROWS if section in sections]
+    return {bare(name) for row in rows for name in [*QUOTED.findall(row.get("row", "")), *row.get("order", ())]}
+
+
+@cache
+def own_tests(path: Path) -> set[str]:
+    """The names of a module's tests."""
+    module = ast.parse(path.read_text())
+    return {node.name for node in module.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+
+
+def test_each_row_has_tests_and_they_exist() -> None:
+    assert len(ROWS) > 80
+    for _, row in ROWS:
+        assert set(row) in ({"row", "tests"}, {"order", "tests"}), row
+        assert row["tests"], row
+        for test in row["tests"]:
+            file, _, name = test.partition("::")
+            assert name in own_tests(PAYMENTS / file), f"there is no {test}"
+
+
+@pytest.mark.parametrize("folder", CONTRACTS)
+def test_no_name_of_the_contracts_is_without_a_row(folder: str) -> None:
+    """Functions, events and errors of the ABI, and the strings that the sources revert with."""
+    sections = ("token",) if folder == "token" else ("checkout", "payouts")
+    expected = {entry["name"] for contract in CONTRACTS[folder] for entry in load(contract).abi if "name" in entry}
+    texts = "".join(path.read_text() for path in (SOURCES / folder).glob("*.sol"))
+    expected |= set(re.findall(r'"([A-Z]\w+: [^"\n]+)"', texts))
+    assert len(expected) > 20
+    assert sorted(expected - named(sections)) == []
+
+
+@pytest.fixture(scope="module")
+def document() -> str:
+    """The document's sections on the contracts; skips where it is absent."""
+    path = Path(os.environ.get("FORESEAL_SHARED", "../shared")) / "payments.md"
+    if not path.exists():
+        pytest.skip(f"{path} is not here: set FORESEAL_SHARED to the folder that holds payments.md")
+    found = re.search(r"^## 1\. .*?(?=^## 3\. )", path.read_text(), re.M | re.S)
+    assert found is not None
+    return re.sub(r"\s+", " ", found.group())
+
+
+def test_no_name_of_the_document_is_without_a_row(document: str) -> None:
+    """All that it has in backticks: functions, selectors, hashes, events, errors, reverts."""
+    # Other arguments of a function, which has its selector beside it.
+    names = {bare(name) for name in QUOTED.findall(document) if not name.startswith("(")}
+    assert len(names) > 70
+    listed = named()
+    # `update*` is each of those, "'s' value" the end of a revert.
+    patterns = {name: (name, f"* {name}") for name in sorted(names)}
+    missing = [
+        name
+        for name, known in patterns.items()
+        if not any(fnmatchcase(other, one) for other in listed for one in known)
+    ]
+    assert missing == []
+
+
+def test_each_pair_of_the_check_order_has_a_row(document: str) -> None:
+    """Between the steps there are arrows, and a step begins with the revert that it is about."""
+    found = re.search(r"the revert string that wins: (.*?) -> mark used", document)
+    assert found is not None
+    order = [QUOTED.findall(step)[0] for step in found[1].split(" -> ")]
+    assert len(order) == 7
+    pairs = {tuple(row["order"]) for _, row in ROWS if "order" in row}
+    assert [pair for pair in pairwise(order) if pair not in pairs] == []
