@@ -172,7 +172,9 @@ def test_a_secret_is_read_from_its_place(tmp_path: Path) -> None:
         (KEY, 0o640, "has mode 640, others may use it: chmod 600"),
         ("", 0o600, "is empty"),
         ("0x12", 0o600, "holds no private key"),
+        ("0x" + "zz" * 32, 0o600, "holds no private key"),
         ("0x" + "00" * 32, 0o600, "holds no private key"),
+        ("0x" + "ff" * 32, 0o600, "holds no private key"),
         ("ä", 0o600, "is no text of ASCII characters"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
+from eth_keys.constants import SECPK1_N
 
 from foreseal.payments.typed_data import word
 
@@ -55,9 +56,13 @@ class Secret:
     def account(self, environment: Mapping[str, str]) -> LocalAccount:
         """The account of a private key, 32 bytes in hexadecimal. Raises `SecretError`."""
         text = self.text(environment)
+        wrong = SecretError(f"{self.file or self.variable} holds no private key: 32 bytes in hexadecimal")
         try:
-            account: LocalAccount = Account.from_key(word(text, "key"))
-        except Exception:  # eth-keys has errors of its own for keys that cannot be, and their texts repeat the key
-            place = self.file or self.variable
-            raise SecretError(f"{place} holds no private key: 32 bytes in hexadecimal") from None
+            key = word(text, "key")
+        except ValueError:  # its words repeat the text
+            raise wrong from None
+        # Not every version of eth-keys sees that such a key cannot be.
+        if not 0 < int.from_bytes(key, "big") < SECPK1_N:
+            raise wrong
+        account: LocalAccount = Account.from_key(key)
         return account
