@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.ledger import Database
@@ -84,20 +84,20 @@ class Requests:
         Raises `ApiError`: 422 if the key was used for another request, 409 while it is being executed.
         """
         now, owner = self.clock(), f"{self.owner} {self.random()}"
-        # Not durable: an effect, which is, keeps it as well; lost with the power, there was none.
+        lease = {"owner": owner, "leased_until": now + self.lease}
+        fresh = {"key": key, "fingerprint": fingerprint, "created": int(now)}
+        try:
+            # Not durable: an effect, which is, keeps it as well; lost with the power, there was none.
+            with self.database.transaction(durable=False) as tx:
+                newest = int(tx.execute(select(func.max(timeline.c.id))).scalar_one() or 0)
+                tx.execute(insert(requests).values(**fresh, **lease, since=newest))
+        except IntegrityError:  # it was begun before
+            return self._claim_again(key, fingerprint, now, lease)
+        return Claim(key, owner, newest, again=False)
+
+    def _claim_again(self, key: str, fingerprint: str, now: float, lease: dict[str, Any]) -> Claim | Answer:
         with self.database.transaction(durable=False) as tx:
-            newest = int(tx.execute(select(func.max(timeline.c.id))).scalar_one() or 0)
-            fresh = {"key": key, "fingerprint": fingerprint, "since": newest, "created": int(now)}
-            row = self._read(tx, key)
-            if row is None:
-                try:
-                    with tx.begin_nested():
-                        tx.execute(insert(requests).values(**fresh, owner=owner, leased_until=now + self.lease))
-                except IntegrityError:  # another process began it between
-                    row = self._read(tx, key)
-                else:
-                    return Claim(key, owner, newest, again=False)
-            assert row is not None
+            row = tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one()
             if row.fingerprint != fingerprint:
                 told = "this key was used for another request: a new request needs a new key"
                 raise ApiError(422, "idempotency_key_reused", told, HEADER)
@@ -106,9 +106,8 @@ class Requests:
             if row.leased_until > now:
                 told = "this request is being executed: ask again with the same key"
                 raise ApiError(409, "in_progress", told, HEADER, Retry_After="1")
-            lease = {"owner": owner, "leased_until": now + self.lease}
             tx.execute(update(requests).where(requests.c.key == key).values(**lease))
-            return Claim(key, owner, int(row.since), again=True)
+            return Claim(key, lease["owner"], int(row.since), again=True)
 
     def conclude(self, claim: Claim, answer: Answer) -> None:
         """Store the answer of a request that is ours."""
@@ -124,9 +123,6 @@ class Requests:
     def _ours(self, claim: Claim) -> Any:
         mine = (requests.c.key == claim.key) & (requests.c.owner == claim.owner) & requests.c.status.is_(None)
         return update(requests).where(mine)
-
-    def _read(self, tx: Connection, key: str) -> Row[Any] | None:
-        return tx.execute(select(requests).where(requests.c.key == key).with_for_update()).one_or_none()
 
 
 def fingerprint(method: str, path: str, body: bytes) -> str:
