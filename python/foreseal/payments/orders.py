@@ -169,8 +169,7 @@ class Orders:
         key = {name: getattr(order, name) for name in ("chain_id", "payer", "nonce")}
         key["contract"] = order.checkout or order.token
         try:
-            with tx.begin_nested():
-                tx.execute(insert(authorizations).values(**key, order_id=id))
+            tx.execute(insert(authorizations).values(**key, order_id=id))
         except IntegrityError as error:
             raise Duplicate(f"orders: the authorization of {id} belongs to another order") from error
 

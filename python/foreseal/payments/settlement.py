@@ -61,8 +61,7 @@ def record(ledger: Ledger, tx: Connection, seen: Seen) -> None:
         row = None
     if row is None:
         try:
-            with tx.begin_nested():
-                tx.execute(insert(transfers).values(**values))
+            tx.execute(insert(transfers).values(**values))
         except IntegrityError as error:
             raise Overtaken(f"transfer {values['transaction_hash']} was noted by somebody else just now") from error
         _match(ledger, tx, seen)

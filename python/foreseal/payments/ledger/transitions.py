@@ -39,11 +39,11 @@ class Ledger:
     passed: Passed = unwatched
 
     def create(self, tx: Connection, table: Table, trigger: Trigger, **values: Any) -> None:
-        """Insert what a trigger brings into being. Raises `Duplicate` if its id or another key is taken."""
+        """Insert what a trigger brings into being. Raises `Duplicate`, which ends the transaction, if its id or another
+        key is taken."""
         place = following(_transitions(table), None, trigger)
         try:
-            with tx.begin_nested():
-                tx.execute(insert(table).values(**values, state=place.state, step=place.step))
+            tx.execute(insert(table).values(**values, state=place.state, step=place.step))
         except IntegrityError as error:
             raise Duplicate(f"{table.name}: {values['id']} or another key of it is taken") from error
         note(tx, Entry(table.name, values["id"], self.clock(), trigger, None, str(place), {}))
@@ -57,11 +57,12 @@ class Ledger:
         before = Place(row.state, row.step)
         after = following(_transitions(table), before, trigger)
         same = (table.c.id == row.id) & (table.c.state == before.state) & (table.c.step == before.step)
-        changed = tx.execute(update(table).where(same).values(state=after.state, step=after.step))
-        if changed.rowcount != 1:
+        changing = update(table).where(same).values(state=after.state, step=after.step)
+        moved = tx.execute(changing.returning(table)).one_or_none()
+        if moved is None:
             raise Overtaken(f"{table.name}: {row.id} is no longer {before}")
         note(tx, Entry(table.name, row.id, self.clock(), trigger, str(before), str(after), details))
-        return read(tx, table, row.id)
+        return moved
 
     def follow(self, tx: Connection, table: Table, row: Row[Any], step: Step, **details: Any) -> None:
         """Bring what was effected to the step at which its transfer is."""
