@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Row, Table, or_, select
 
 from foreseal.payments.chain import (
     Incomplete,
@@ -29,7 +29,18 @@ from foreseal.payments.chain import (
 from foreseal.payments.chain.token import BLACKLISTED, POLICY_FORBIDS, RECEIVER_POLICY
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST, Topics, newest_logs
-from foreseal.payments.ledger import DisbursementState, Entry, Ledger, LedgerError, Place, Step, Trigger, entries, read
+from foreseal.payments.ledger import (
+    REVERSIBLE,
+    DisbursementState,
+    Entry,
+    Ledger,
+    LedgerError,
+    Place,
+    Step,
+    Trigger,
+    entries,
+    read,
+)
 from foreseal.payments.ledger import locked as lock
 from foreseal.payments.ledger.states import DISBURSEMENT, following
 from foreseal.payments.ledger.tables import Purpose
@@ -149,11 +160,13 @@ class Disbursements(ABC):
 
     def waiting(self) -> list[str]:
         """All that is not done."""
-        done = (self.table.c.state == DisbursementState.BLOCKED) | (
-            (self.table.c.state == DisbursementState.COMPLETE) & (self.table.c.step == Step.FINAL)
+        columns = self.table.c
+        waiting = or_(
+            columns.state.in_((DisbursementState.RESERVED, DisbursementState.BROADCAST)),
+            (columns.state == DisbursementState.COMPLETE) & columns.step.in_(REVERSIBLE),
         )
         with self.ledger.database.reading() as tx:
-            return list(tx.execute(select(self.table.c.id).where(~done).order_by(self.table.c.id)).scalars())
+            return list(tx.execute(select(columns.id).where(waiting).order_by(columns.id)).scalars())
 
     def resume(self) -> dict[str, Exception]:
         """Advance all that is not done, as after a start; what went wrong, by id."""

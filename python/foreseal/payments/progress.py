@@ -13,13 +13,13 @@ A capture or cancellation that is not this ledger's own is found by the logs of 
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, or_, select
 
 from foreseal.payments.chain import Incomplete, Moving, Receipt
 from foreseal.payments.chain.token import canceled, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import consumed, is_used
-from foreseal.payments.ledger import Ledger, OrderState, Step, Trigger, locked, read
+from foreseal.payments.ledger import IN_FLIGHT, REVERSIBLE, Ledger, OrderState, Step, Trigger, locked, read
 from foreseal.payments.ledger.tables import Ending, Purpose, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.merchant import Merchant
@@ -36,7 +36,7 @@ from foreseal.payments.sending import (
 )
 from foreseal.payments.settlement import Seen, forget, record
 
-IN_FLIGHT = (Step.INTENDED, Step.BROADCAST, Step.UNKNOWN)
+_SENDING = (OrderState.STORED, OrderState.VOIDED)
 _EFFECTED = (OrderState.CAPTURED, OrderState.CANCELED)
 _PURPOSES = (Purpose.CAPTURE, Purpose.CANCEL)
 
@@ -80,11 +80,14 @@ class Progress:
 
         With `watched` without what is captured and not yet final: a `Watcher` follows that.
         """
-        captured = (orders.c.state == OrderState.CAPTURED) & (orders.c.step != Step.FINAL)
+        # By state and step, of which there is an index: nearly all orders are done.
+        captured = (orders.c.state == OrderState.CAPTURED) & orders.c.step.in_(REVERSIBLE)
+        effected = (OrderState.CANCELED,) if watched else _EFFECTED
+        waiting = or_(
+            orders.c.state.in_(_SENDING) & orders.c.step.in_(IN_FLIGHT),
+            orders.c.state.in_(effected) & orders.c.step.in_(REVERSIBLE),
+        )
         with self._ledger.database.reading() as tx:
-            waiting = orders.c.step.in_(IN_FLIGHT) | (orders.c.state.in_(_EFFECTED) & (orders.c.step != Step.FINAL))
-            if watched:
-                waiting &= ~captured
             moving = tx.execute(select(orders.c.id).where(waiting).order_by(orders.c.id)).scalars()
             left_out = select(orders.c.id).where(captured) if watched else None
             return list(dict.fromkeys([*open_subjects(tx, *_PURPOSES, without=left_out), *moving]))

@@ -26,7 +26,7 @@ from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, P
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST
-from foreseal.payments.ledger import Ledger, Overtaken, Step, locked
+from foreseal.payments.ledger import REVERSIBLE, Ledger, Overtaken, Step, locked
 from foreseal.payments.ledger.tables import cursors, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.sending import grade
@@ -190,7 +190,7 @@ class Watcher:
             and_(rows.c.step == Step.PROVISIONAL, rows.c.block_number <= reach),
             and_(rows.c.step == Step.CONFIRMED, rows.c.block_number > reach),
         )
-        below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step != Step.FINAL, changing)
+        below = select(rows).where(self._ours, rows.c.block_number < first, rows.c.step.in_(REVERSIBLE), changing)
         with self._ledger.database.reading() as tx:
             older = list(tx.execute(below.order_by(rows.c.order_id)))
         settling = {row.block_number for row in older if row.block_number <= newest.finalized}

@@ -12,6 +12,8 @@ from foreseal.payments.ledger.errors import (
 )
 from foreseal.payments.ledger.states import (
     EFFECTED,
+    IN_FLIGHT,
+    REVERSIBLE,
     DisbursementState,
     GrantState,
     OrderState,
@@ -25,6 +27,8 @@ from foreseal.payments.ledger.transitions import Ledger, locked, read
 
 __all__ = [
     "EFFECTED",
+    "IN_FLIGHT",
+    "REVERSIBLE",
     "Database",
     "DisbursementState",
     "Duplicate",

@@ -96,6 +96,12 @@ class Step(StrEnum):
 EFFECTED = (Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL)
 """Steps of what a transaction did, the safest last."""
 
+REVERSIBLE = EFFECTED[:-1]
+"""Those of them that a reorganisation takes back."""
+
+IN_FLIGHT = (Step.INTENDED, Step.BROADCAST, Step.UNKNOWN)
+"""Steps of a transaction that is under way."""
+
 
 class Trigger(StrEnum):
     """What makes an order, a refund or a payout go on."""
@@ -138,8 +144,6 @@ class Place:
 
 Transitions = Mapping[tuple[Place | None, Trigger], Place]
 
-_IN_FLIGHT = (Step.INTENDED, Step.BROADCAST, Step.UNKNOWN)
-
 
 def _flight(state: State) -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     """Steps of a transaction that is under way from a state."""
@@ -147,7 +151,7 @@ def _flight(state: State) -> Iterator[tuple[tuple[Place | None, Trigger], Place]
         yield (Place(state, step), Trigger.TAKEN), Place(state, Step.BROADCAST)
     for step in (Step.INTENDED, Step.BROADCAST):
         yield (Place(state, step), Trigger.LOST), Place(state, Step.UNKNOWN)
-    for step in _IN_FLIGHT:
+    for step in IN_FLIGHT:
         yield (Place(state, step), Trigger.FAIL), Place(state, Step.FAILED)
 
 
@@ -175,7 +179,7 @@ def _order() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     for state, effect in ((OrderState.STORED, OrderState.CAPTURED), (OrderState.VOIDED, OrderState.CANCELED)):
         yield from _flight(state)
         # Also from idle and failed: a former life of the database, or the payer, may have sent it.
-        for step in (Step.IDLE, *_IN_FLIGHT, Step.FAILED):
+        for step in (Step.IDLE, *IN_FLIGHT, Step.FAILED):
             yield (Place(state, step), Trigger.LANDED), Place(effect, Step.PROVISIONAL)
             yield (Place(state, step), Trigger.EXPIRE), Place(OrderState.EXPIRED)
         yield from _effect(effect, Place(state, Step.UNKNOWN))
@@ -204,7 +208,7 @@ def _settlement() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
     for place in (None, Place(submitted, Step.FAILED)):
         yield (place, Trigger.SETTLE), Place(submitted, Step.INTENDED)
     yield from _flight(submitted)
-    for step in _IN_FLIGHT:
+    for step in IN_FLIGHT:
         yield (Place(submitted, step), Trigger.LANDED), Place(settled, Step.PROVISIONAL)
     yield from _effect(settled, Place(submitted, Step.UNKNOWN))
 

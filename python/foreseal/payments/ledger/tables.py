@@ -162,6 +162,7 @@ transfers = Table(
     Column("order_id", ForeignKey("orders.id"), unique=True),
     UniqueConstraint("chain_id", "block_hash", "transaction_hash", "log_index"),
     Index("transfers_block", "chain_id", "token", "recipient", "block_number"),
+    Index("transfers_step", "chain_id", "token", "recipient", "step", "block_number"),
 )
 
 suspense = Table(
@@ -199,6 +200,7 @@ refunds = Table(
     Column("amount", Units, nullable=False),
     Column("state", Word(DisbursementState), nullable=False),
     Column("step", Word(Step), nullable=False),
+    Index("refunds_place", "state", "step"),
 )
 
 payouts = Table(
@@ -210,6 +212,7 @@ payouts = Table(
     Column("contract", String(42), nullable=False),
     Column("state", Word(DisbursementState), nullable=False),
     Column("step", Word(Step), nullable=False),
+    Index("payouts_place", "state", "step"),
 )
 
 payout_legs = Table(
