@@ -9,6 +9,7 @@ from eth_utils.crypto import keccak
 
 from foreseal.payments.chain.errors import Incomplete, Reverted
 from foreseal.payments.chain.node import Block, Log, Node, Receipt
+from foreseal.payments.contracts.token import domain_separator
 from foreseal.payments.typed_data import Authorization, Cancellation, Domain
 
 RECEIVE = bytes.fromhex("88b7ab63")
@@ -62,7 +63,6 @@ PAYMENT_CAPTURED = bytes.fromhex("099bbc1f94190f78ec3955750f0e155226c32f3b3db908
 PAYOUT_SENT = bytes.fromhex("e50d87119ceb02f3aa30a83e96b007c343e37d38e4f720be35f408d0477995fb")
 
 _WORD = 32
-_DOMAIN = keccak(text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,7 @@ def payouts_call(batch: bytes, legs: Sequence[tuple[str, int]]) -> bytes:
 
 def separator(domain: Domain) -> bytes:
     """The domain separator (EIP-712) that a token of this domain has."""
-    kinds = ["bytes32", "bytes32", "bytes32", "uint256", "address"]
-    name, version = keccak(text=domain.name), keccak(text=domain.version)
-    return keccak(encode(kinds, [_DOMAIN, name, version, domain.chain_id, domain.contract]))
+    return domain_separator(domain.name, domain.version, domain.chain_id, domain.contract)
 
 
 @dataclass(frozen=True, slots=True)
