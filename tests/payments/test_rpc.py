@@ -84,8 +84,8 @@ def test_errors_of_a_real_node_are_told_apart(shop: Shop) -> None:
             assert error.value.reason == "no"
             assert error.value.data.hex() == _REASON
         assert node.call(target, b"", "latest") == b""
-        assert node.has_code(target, "latest")
-        assert not node.has_code(chain.accounts[0].address, "latest")
+        assert node.code(target, "latest").hex() == _CODE
+        assert node.code(chain.accounts[0].address, "latest") == b""
         assert node.head(10**9) is None
         assert node.receipt("0x" + "11" * 32) is None
         assert node.priority_fee() >= 0
@@ -232,7 +232,7 @@ def test_what_lacks_its_fields_is_named() -> None:
         ("chain_id", "0x"),
         ("chain_id", None),
         ("call", "0x1"),
-        ("has_code", None),
+        ("code", None),
     ],
 )
 def test_an_answer_that_is_not_what_it_should_be_is_an_error_of_the_chain(method: str, answer: Any) -> None:
@@ -243,7 +243,7 @@ def test_an_answer_that_is_not_what_it_should_be_is_an_error_of_the_chain(method
         "receipt": ("0x12",),
         "chain_id": (),
         "call": ("0x", b"", "latest"),
-        "has_code": ("0x", "latest"),
+        "code": ("0x", "latest"),
     }
     with pytest.raises(Incomplete):
         getattr(node, method)(*given[method])

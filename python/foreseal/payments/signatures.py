@@ -17,7 +17,7 @@ def check(node: Node, message: Message, domain: Domain, signer: str, signature: 
 
     An account with code is asked by ERC-1271 alone, as the token does.
     """
-    if node.has_code(signer, _BLOCK):
+    if node.code(signer, _BLOCK):
         try:
             accepted = wallet_accepts(node, signer, message.digest(domain), signature, _BLOCK)
         except Reverted as error:

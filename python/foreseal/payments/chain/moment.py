@@ -18,7 +18,6 @@ class Moment:
         self.receipt = node.receipt
         self.transaction_count = node.transaction_count
         self.code = node.code
-        self.has_code = node.has_code
         self.call = node.call
         self.estimate_gas = node.estimate_gas
         self.priority_fee = node.priority_fee

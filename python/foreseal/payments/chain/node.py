@@ -83,10 +83,6 @@ class Node(Protocol):
         """The code of a contract; empty where there is none."""
         ...
 
-    def has_code(self, address: str, block: Block) -> bool:
-        """Whether a contract is there."""
-        ...
-
     def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
         """What a call returns, made by `sender` or by nobody. Raises `Reverted`."""
         ...

@@ -127,10 +127,6 @@ class RpcNode:
         """eth_getCode."""
         return bytes(_bytes(self._ask("eth_getCode", address, _block(block))))
 
-    def has_code(self, address: str, block: Block) -> bool:
-        """eth_getCode."""
-        return bool(self.code(address, block))
-
     def call(self, to: str, data: bytes, block: Block, sender: str | None = None) -> bytes:
         """eth_call. Raises `Reverted`."""
         made_by = {} if sender is None else {"from": sender}

@@ -116,7 +116,7 @@ class Backend:
         wishes: list[Wish] = [
             lambda node: node.chain_id(),
             lambda node: node.head("pending"),
-            lambda node: node.has_code(order.payer, "pending"),
+            lambda node: node.code(order.payer, "pending"),
             lambda node: node.priority_fee(),
             lambda node: node.transaction_count(account, "pending"),
             lambda node: Token(node, order.token).domain_separator("pending"),
