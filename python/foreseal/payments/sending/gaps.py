@@ -8,12 +8,12 @@ doubled, so it is not stored: it is made again as long as there is a gap.
 
 import contextlib
 
-from eth_account.signers.local import LocalAccount
 from sqlalchemy import Connection, select
 
 from foreseal.payments.chain import Node, Refused
 from foreseal.payments.ledger.tables import transactions
 from foreseal.payments.sending.fees import Quote
+from foreseal.payments.sending.intents import Intents
 
 _GAS = 21_000
 
@@ -24,20 +24,8 @@ def is_used(tx: Connection, chain_id: int, sender: str, nonce: int) -> bool:
     return tx.execute(select(transactions.c.id).where(same, transactions.c.account_nonce == nonce)).first() is not None
 
 
-def fill(node: Node, account: LocalAccount, chain_id: int, nonce: int, fees: Quote) -> None:
+def fill(node: Node, intents: Intents, nonce: int, fees: Quote) -> None:
     """Use up an account nonce. Where the node refuses, somebody has it after all. Raises what the node raises."""
-    signed = account.sign_transaction(
-        {
-            "type": 2,
-            "chainId": chain_id,
-            "nonce": nonce,
-            "to": account.address,
-            "value": 0,
-            "data": b"",
-            "gas": _GAS,
-            "maxFeePerGas": fees.fee,
-            "maxPriorityFeePerGas": fees.priority_fee,
-        }
-    )
+    signed = intents.signed(nonce, intents.account.address, b"", _GAS, fees)
     with contextlib.suppress(Refused):
         node.send(bytes(signed.raw_transaction))

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from eth_account.datastructures import SignedTransaction
 from eth_account.signers.local import LocalAccount
+from eth_typing import ChecksumAddress
 from sqlalchemy import Connection, Row, Select, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -64,19 +66,7 @@ class Intents:
 
     def attempt(self, tx: Connection, intent: Row[Any], ordinal: int, quote: Quote, block: int) -> None:
         """Sign an intent with these fees, and store the bytes."""
-        signed = self.account.sign_transaction(
-            {
-                "type": 2,
-                "chainId": self.chain_id,
-                "nonce": intent.account_nonce,
-                "to": intent.target,
-                "value": 0,
-                "data": intent.data,
-                "gas": intent.gas,
-                "maxFeePerGas": quote.fee,
-                "maxPriorityFeePerGas": quote.priority_fee,
-            }
-        )
+        signed = self.signed(intent.account_nonce, intent.target, intent.data, intent.gas, quote)
         tx.execute(
             insert(attempts).values(
                 transaction_id=intent.id,
@@ -87,6 +77,22 @@ class Intents:
                 priority_fee=quote.priority_fee,
                 since_block=block,
             )
+        )
+
+    def signed(self, nonce: int, target: ChecksumAddress, data: bytes, gas: int, quote: Quote) -> SignedTransaction:
+        """A transaction that moves no ether (EIP-1559)."""
+        return self.account.sign_transaction(
+            {
+                "type": 2,
+                "chainId": self.chain_id,
+                "nonce": nonce,
+                "to": target,
+                "value": 0,
+                "data": data,
+                "gas": gas,
+                "maxFeePerGas": quote.fee,
+                "maxPriorityFeePerGas": quote.priority_fee,
+            }
         )
 
     def _allocate(self, tx: Connection, at_least: int) -> int:

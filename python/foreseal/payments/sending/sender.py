@@ -151,7 +151,7 @@ class Sender:
         with self.ledger.database.reading() as tx:
             used = is_used(tx, row.chain_id, row.sender, first)
         if not used and asked.fee <= self.fees.most:
-            fill(self.node, self.account, row.chain_id, first, asked)
+            fill(self.node, self.intents, first, asked)
         return False
 
     def replace(self, intent: int, last: int | None = None) -> bool:
