@@ -106,13 +106,9 @@ class Watcher:
         self._node = node
         self._watch = watch
         self._progressed = progressed
-        self._mine = and_(
-            cursors.c.chain_id == watch.chain_id,
-            cursors.c.token == watch.token,
-            cursors.c.recipient == watch.recipient,
-        )
-        self._ours = and_(
-            rows.c.chain_id == watch.chain_id, rows.c.token == watch.token, rows.c.recipient == watch.recipient
+        self._key = {"chain_id": watch.chain_id, "token": watch.token, "recipient": watch.recipient}
+        self._mine, self._ours = (
+            and_(*(table.c[name] == value for name, value in self._key.items())) for table in (cursors, rows)
         )
 
     def poll(self) -> None:
@@ -140,15 +136,14 @@ class Watcher:
 
     def _establish(self) -> None:
         """The cursor before the first block, which is on every chain."""
-        watch = self._watch
-        base = {"chain_id": watch.chain_id, "token": watch.token, "recipient": watch.recipient}
         if self._established:
             return
+        before = self._watch.start - 1
         with self._ledger.database.transaction() as tx:
             if tx.execute(select(cursors.c.block_number).where(self._mine).limit(1)).first() is None:
                 try:
                     with tx.begin_nested():
-                        tx.execute(insert(cursors).values(**base, block_number=watch.start - 1, block_hash=""))
+                        tx.execute(insert(cursors).values(**self._key, block_number=before, block_hash=""))
                 except IntegrityError:  # another watcher was first, with the same row
                     pass
         self._established = True
@@ -307,9 +302,7 @@ class Watcher:
         gone = cursors.c.block_number > piece.anchor
         tx.execute(delete(cursors).where(self._mine, gone))
         if piece.end.number > piece.anchor:
-            watch = self._watch
-            base = {"chain_id": watch.chain_id, "token": watch.token, "recipient": watch.recipient}
-            tx.execute(insert(cursors).values(**base, block_number=piece.end.number, block_hash=piece.end.hash))
+            tx.execute(insert(cursors).values(**self._key, block_number=piece.end.number, block_hash=piece.end.hash))
         final = select(cursors.c.block_number).where(
             self._mine, cursors.c.block_number <= piece.newest.finalized, cursors.c.block_number >= self._watch.start
         )
