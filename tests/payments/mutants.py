@@ -59,8 +59,10 @@ def change(copy: Path, mutant: Mutant) -> None:
         text = text.replace(old, new)
     path.write_text(text)
     if path.suffix == ".sol":
-        place = copy / CONTRACTS
-        command = ["node", str(COMPILER / "compile.mjs"), str(place / "sources"), str(place / "compiled")]
+        # Sources import none of another folder, so its own is enough.
+        sources = copy / CONTRACTS / "sources"
+        own = sources / path.relative_to(sources).parts[0]
+        command = ["node", str(COMPILER / "compile.mjs"), str(own), str(copy / CONTRACTS / "compiled")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"mutants: {mutant.name} does not compile: {done.stdout}{done.stderr}")

@@ -27,15 +27,24 @@ def digest_of(message: SignableMessage) -> bytes:
     return keccak(b"\x19" + message.version + message.header + message.body)
 
 
+def separator(domain: dict[str, Any]) -> bytes:
+    """The hash of a signing domain."""
+    return _typed(domain, {"Any": "uint256 field"}, "Any", {"field": 0}).header
+
+
 def typed_digest(domain: dict[str, Any], types: dict[str, str], primary: str, message: dict[str, Any]) -> bytes:
     """What is signed of any typed data; each type is its fields as Solidity writes them."""
+    return digest_of(_typed(domain, types, primary, message))
+
+
+def _typed(domain: dict[str, Any], types: dict[str, str], primary: str, message: dict[str, Any]) -> SignableMessage:
     kinds = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address"}
     listed = {"EIP712Domain": [{"name": name, "type": kinds[name]} for name in domain]}
     for name, fields in types.items():
         pairs = [field.split() for field in fields.split(",")]
         listed[name] = [{"name": field, "type": kind} for kind, field in pairs]
     full = {"types": listed, "primaryType": primary, "domain": domain, "message": message}
-    return digest_of(encode_typed_data(full_message=full))
+    return encode_typed_data(full_message=full)
 
 
 class Signature(NamedTuple):

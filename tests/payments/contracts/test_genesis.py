@@ -16,10 +16,11 @@ from foreseal.payments.contracts import (
     token_alloc,
     x402_alloc,
 )
-from foreseal.payments.contracts.token import domain_separator
 from foreseal.testing import Chain, ChainSettings
+from payments.contracts.channels import DOMAIN as CHANNELS
 from payments.contracts.onchain import OnChain, deploy
 from payments.contracts.people import CHAIN_ID, DOLLAR, TOKEN, People, setup_of
+from payments.contracts.signing import separator, typed_digest
 
 # As in payments.md, section 4.
 FIXED = {
@@ -91,15 +92,25 @@ def test_the_token_begins_with_balances_minters_and_roles(token: OnChain, people
     ]
 
 
-def test_the_signing_domain_is_of_the_chain_that_runs(token_genesis: TokenGenesis, tmp_path: Path) -> None:
-    """Not of the chain that the token was made for: after a fork the id is another one."""
-    genesis = orjson.loads(newest_genesis(CHAIN_ID + 1))
-    genesis["alloc"] |= token_alloc(token_genesis, CHAIN_ID)
+def test_signing_domains_are_of_the_chain_that_runs(token_genesis: TokenGenesis, tmp_path: Path) -> None:
+    """Not of the chain that the contracts were made for: after a fork the id is another one."""
+    chain_id = CHAIN_ID + 1
+    genesis = orjson.loads(newest_genesis(chain_id))
+    genesis["alloc"] |= token_alloc(token_genesis, CHAIN_ID) | x402_alloc()
     path = tmp_path / "genesis.json"
     path.write_bytes(orjson.dumps(genesis))
-    with Chain(ChainSettings(genesis=path, chain_id=CHAIN_ID + 1)) as chain:
-        found = OnChain(chain, TOKEN, load("PaymentToken").abi).call("DOMAIN_SEPARATOR")
-    assert found == "0x" + domain_separator("USDC", "2", CHAIN_ID + 1, TOKEN).hex()
+    dollar = {"name": "USDC", "version": "2", "chainId": chain_id, "verifyingContract": TOKEN}
+    permit2 = {"name": "Permit2", "chainId": chain_id, "verifyingContract": addresses.PERMIT2}
+    voucher, fields = (bytes(32), 7), "bytes32 channelId,uint128 maxClaimableAmount"
+    message = {"channelId": voucher[0], "maxClaimableAmount": voucher[1]}
+    digest = typed_digest(CHANNELS | {"chainId": chain_id}, {"Voucher": fields}, "Voucher", message)
+    with Chain(ChainSettings(genesis=path, chain_id=chain_id)) as chain:
+        for contract, address, call, expected in [
+            ("PaymentToken", TOKEN, ("DOMAIN_SEPARATOR",), separator(dollar)),
+            ("Permit2", addresses.PERMIT2, ("DOMAIN_SEPARATOR",), separator(permit2)),
+            ("BatchSettlement", addresses.BATCH_SETTLEMENT, ("getVoucherDigest", *voucher), digest),
+        ]:
+            assert OnChain(chain, address, load(contract).abi).call(*call) == "0x" + expected.hex(), contract
 
 
 def test_what_a_token_cannot_begin_with_is_refused(people: People) -> None:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from foreseal.payments.contracts import load
-from foreseal.payments.contracts.storage import mapping_slot
 from foreseal.payments.contracts.token import domain_separator
 from foreseal.testing import Chain
 from payments.contracts.onchain import OnChain, deploy, refused
 from payments.contracts.people import CHAIN_ID, People, setup_of
+from payments.contracts.slots import at
 
 ZERO = "0x" + "00" * 20
 
@@ -96,7 +96,7 @@ def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) 
     assert [(log.event, log.values) for log in receipt.logs] == [("Transfer", (stepped.address, lost, 9))]
     with refused("FiatTokenV2_2: Blacklisting previously unblacklisted account!"):
         stepped.send(sender, "initializeV2_2", [old], "USDC")
-    slot = mapping_slot(3, old)
+    slot = at(3, old)
     chain.rpc("anvil_setStorageAt", stepped.address, hex(slot), "0x" + (1).to_bytes(32, "big").hex())
     stepped.send(sender, "initializeV2_2", [old], "USDC")
     assert (stepped.call("isBlacklisted", old), stepped.storage(slot)) == (True, 0)

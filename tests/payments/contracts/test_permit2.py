@@ -11,7 +11,7 @@ from foreseal.payments.contracts import addresses, load
 from payments.contracts.doubles import double
 from payments.contracts.onchain import OnChain, deploy, refused
 from payments.contracts.people import CHAIN_ID, TOKEN, People
-from payments.contracts.signing import Signature, sign_digest, typed_digest
+from payments.contracts.signing import Signature, separator, sign_digest, typed_digest
 from payments.contracts.slots import at
 
 DOMAIN = {"name": "Permit2", "chainId": CHAIN_ID, "verifyingContract": addresses.PERMIT2}
@@ -90,14 +90,7 @@ TRANSFER = "transferFrom(address,address,uint160,address)"
 
 
 def test_the_domain_has_no_version(permit2: OnChain) -> None:
-    type_ = keccak(text="EIP712Domain(string name,uint256 chainId,address verifyingContract)")
-    expected = keccak(
-        encode(
-            ["bytes32", "bytes32", "uint256", "address"],
-            [type_, keccak(text="Permit2"), CHAIN_ID, addresses.PERMIT2],
-        )
-    )
-    assert permit2.call("DOMAIN_SEPARATOR") == "0x" + expected.hex()
+    assert permit2.call("DOMAIN_SEPARATOR") == "0x" + separator(DOMAIN).hex()
 
 
 @pytest.mark.parametrize("compact", [False, True], ids=["65 bytes", "64 bytes"])
@@ -172,8 +165,24 @@ def test_a_batch_moves_what_is_asked_for(token: OnChain, signing: Signing, peopl
         signing.permit2.send(shop, BATCH, permit, [(shop, 5)], buyer, signature)
     with refused("InvalidAmount(7)"):
         signing.permit2.send(shop, BATCH, permit, [(shop, 5), (shop, 8)], buyer, signature)
-    signing.permit2.send(shop, BATCH, permit, [(shop, 0), (shop, 7)], buyer, signature)
-    assert token.call("balanceOf", shop) == 7
+    receipt = signing.permit2.send(shop, BATCH, permit, [(shop, 0), (shop, 7)], buyer, signature)
+    assert [log.values for log in token.explain(receipt.raw_logs)] == [(buyer, shop, 7)]
+    with refused("InvalidNonce()"):
+        signing.permit2.send(shop, BATCH, permit, [(shop, 5), (shop, 7)], buyer, signature)
+
+
+def test_a_batch_is_what_was_signed(signing: Signing, people: People) -> None:
+    buyer, shop = people.buyer.address, people.merchant.address
+    signature = signing.transfer([{"token": TOKEN, "amount": 5}], 0, many="[]").packed
+    asked = [(shop, 5)]
+    for refusal, sender, permit in [
+        ("SignatureExpired(1)", shop, ([(TOKEN, 5)], 0, 1)),
+        ("InvalidSigner()", shop, ([(TOKEN, 6)], 0, DEADLINE)),
+        ("InvalidSigner()", shop, ([(TOKEN, 5)], 1, DEADLINE)),
+        ("InvalidSigner()", people.stranger.address, ([(TOKEN, 5)], 0, DEADLINE)),
+    ]:
+        with refused(refusal):
+            signing.permit2.send(sender, BATCH, permit, asked, buyer, signature)
 
 
 def test_an_owner_uses_up_nonces(signing: Signing, people: People) -> None:

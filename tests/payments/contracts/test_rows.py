@@ -1,11 +1,9 @@
 """rows.toml, the rules of payments.md row by row: each names tests that exist, and nothing is without a row."""
 
-import ast
 import os
 import re
 import tomllib
 from fnmatch import fnmatchcase
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,8 +11,8 @@ import pytest
 
 from foreseal.payments import contracts
 from foreseal.payments.contracts import load
+from payments.listed import is_there
 
-PAYMENTS = Path(__file__).parents[1]
 SOURCES = Path(contracts.__file__).parent / "sources"
 # The contracts of the document's sections, and where their sources are.
 CONTRACTS = {"token": ["PaymentToken"], "merchant": ["Checkout", "Payouts"]}
@@ -37,21 +35,13 @@ def named(sections: tuple[str, ...] = ("token", "checkout", "payouts")) -> set[s
     return {bare(name) for row in rows for name in [*QUOTED.findall(row.get("row", "")), *row.get("order", ())]}
 
 
-@cache
-def own_tests(path: Path) -> set[str]:
-    """The names of a module's tests."""
-    module = ast.parse(path.read_text())
-    return {node.name for node in module.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
-
-
 def test_each_row_has_tests_and_they_exist() -> None:
     assert len(ROWS) > 80
     for _, row in ROWS:
         assert set(row) in ({"row", "tests"}, {"order", "tests"}), row
         assert row["tests"], row
         for test in row["tests"]:
-            file, _, name = test.partition("::")
-            assert name in own_tests(PAYMENTS / file), f"there is no {test}"
+            assert is_there(test), f"there is no {test}"
 
 
 @pytest.mark.parametrize("folder", CONTRACTS)

@@ -1,0 +1,19 @@
+"""Tests that a list names: whether there are any of that name."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+PAYMENTS = Path(__file__).parent
+
+
+def is_there(test: str) -> bool:
+    """Whether a test exists, `file::name` below this folder; what is in brackets behind the name is not looked at."""
+    file, _, name = test.partition("::")
+    return name.partition("[")[0] in _names(PAYMENTS / file)
+
+
+@cache
+def _names(path: Path) -> set[str]:
+    module = ast.parse(path.read_text())
+    return {node.name for node in module.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
