@@ -1,7 +1,8 @@
 """Fixtures of the payments.
 
 Every test that asks for `url` runs on SQLite and on PostgreSQL; one that asks for `shop` or `make` also on a real node
-with the real contracts, unless it is marked `in_memory`; what is marked `on_a_node` there alone.
+with the real contracts, unless it is marked `in_memory`; what is marked `on_a_node` there alone. What is marked
+`on_sqlite` leaves out PostgreSQL.
 """
 
 import itertools
@@ -34,6 +35,8 @@ def postgresql() -> Iterator[str]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     databases = ["sqlite", "postgresql"]
+    if metafunc.definition.get_closest_marker("on_sqlite") is not None:
+        databases.remove("postgresql")
     if "make" in metafunc.fixturenames:
         pairs = [(database, "memory") for database in databases]
         if metafunc.definition.get_closest_marker("in_memory") is None:

@@ -5,7 +5,6 @@ import base64
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -93,13 +92,15 @@ def test_replay_after_a_restart(world: World, url: str) -> None:
 
 
 @pytest.mark.parametrize("ask", [demand, over_permit2], ids=["eip3009", "permit2"])
-def test_replay_at_a_shop_that_lost_its_database(world: World, tmp_path: Path, ask: Callable[..., Any]) -> None:
+def test_replay_at_a_shop_that_lost_its_database(
+    world: World, sqlite: Callable[[], str], ask: Callable[..., Any]
+) -> None:
     path = "/report" if ask is demand else "/permit2"
     with one_payment(world):
-        first = Selling(world, f"sqlite:///{tmp_path}/first.db")
+        first = Selling(world, sqlite())
         payment = first.bought(BUYER, path)
         assert first.get(path, payment).status_code == 200
-        forgetful = Selling(world, f"sqlite:///{tmp_path}/second.db")
+        forgetful = Selling(world, sqlite())
         assert forgetful.get(path, payment).status_code == 402
         assert not forgetful.runs
 
@@ -212,8 +213,8 @@ def test_an_authorization_that_a_third_party_submits_first(world: World, selling
     assert world.sent_by(FACILITATOR.address) == sent
 
 
-def test_a_permit_that_a_third_party_submits_first(world: World, tmp_path: Path) -> None:
-    selling = Selling(world, f"sqlite:///{tmp_path}/shop.db")
+def test_a_permit_that_a_third_party_submits_first(world: World, sqlite: Callable[[], str]) -> None:
+    selling = Selling(world, sqlite())
     required = selling.get("/permit2")
 
     async def signing() -> PaymentPayload:
@@ -297,9 +298,9 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("path", "value"), BROKEN, ids=[f"{path}={str(value)[:20]}" for path, value in BROKEN])
-def test_fields_of_another_form(world: World, tmp_path: Path, path: str, value: Any) -> None:
-    facilitator = world.facilitator(f"sqlite:///{tmp_path}/facilitator.db")
-    shop = Selling(world, f"sqlite:///{tmp_path}/facilitator.db")
+def test_fields_of_another_form(world: World, sqlite: Callable[[], str], path: str, value: Any) -> None:
+    facilitator = world.facilitator(url := sqlite())
+    shop = Selling(world, url)
     asked = demand(1000)
     broken = changed(pay(BUYER, asked), path, value)
     header = base64.b64encode(orjson.dumps(broken)).decode()
@@ -317,8 +318,8 @@ def test_fields_of_another_form(world: World, tmp_path: Path, path: str, value: 
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"{}", b'{"paymentPayload":{}}', b"\xff", b"x" * 600_000])
-def test_calls_to_the_facilitator_that_are_none(world: World, tmp_path: Path, body: bytes) -> None:
-    app = facilitator_app(world.facilitator(f"sqlite:///{tmp_path}/facilitator.db"))
+def test_calls_to_the_facilitator_that_are_none(world: World, sqlite: Callable[[], str], body: bytes) -> None:
+    app = facilitator_app(world.facilitator(sqlite()))
 
     async def posting() -> list[httpx.Response]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://facilitator.test") as client:

@@ -2,9 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 
 import httpx
 import pytest
@@ -47,8 +47,8 @@ def test_an_end_at_any_place_loses_and_doubles_nothing(world: World, url: str, p
 
 @pytest.mark.parametrize("path", ["/permit2", "/upto/700"])
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
-def test_over_permit2_it_is_the_same(world: World, tmp_path: Path, point: StrEnum, path: str) -> None:
-    end(world, f"sqlite:///{tmp_path}/shop.db", point, path)
+def test_over_permit2_it_is_the_same(world: World, sqlite: Callable[[], str], point: StrEnum, path: str) -> None:
+    end(world, sqlite(), point, path)
 
 
 def end(world: World, url: str, point: StrEnum, path: str) -> None:

@@ -1,7 +1,7 @@
 """The facilitator's schemes on a real node, with payments of the stock client."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +13,8 @@ from payments.x402.world import BUYERS, FACILITATOR, SHOP, STRANGER, World
 
 
 @pytest.fixture
-def facilitator(world: World, tmp_path: Path) -> Facilitator:
-    return world.facilitator(f"sqlite:///{tmp_path}/facilitator.db")
+def facilitator(world: World, sqlite: Callable[[], str]) -> Facilitator:
+    return world.facilitator(sqlite())
 
 
 @pytest.mark.parametrize("asked", [demand(1000), over_permit2(1100)], ids=["eip3009", "permit2"])

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -25,14 +24,8 @@ from payments.x402.world import BUYERS, DOMAIN, NETWORK, STRANGER, TOKEN, World
 
 BUYER = BUYERS[20]
 RULES = policy(per_session=100_000, per_day=100_000)
-
-
-@pytest.fixture
-def buyers(tmp_path: Path) -> Iterator[Buyers]:
-    """On one database: the other is tried where the tables are."""
-    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
-    yield made
-    made.close()
+# The other database is tried where the tables are.
+pytestmark = pytest.mark.on_sqlite
 
 
 @pytest.fixture(autouse=True)
@@ -45,11 +38,11 @@ def _as_before(world: World) -> Iterator[None]:
 class Shop:
     """A buyer whose seller says what the test says, whatever it does with the payment."""
 
-    def __init__(self, buyers: Buyers, world: World, folder: Path) -> None:
+    def __init__(self, buyers: Buyers, world: World, url: str) -> None:
         buyers.now = int(time.time())
         self.buyers = buyers
         self.world = world
-        self.facilitator = world.facilitator(f"sqlite:///{folder}/facilitator.db")
+        self.facilitator = world.facilitator(url)
         self.reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()}, lambda: buyers.now)
 
     def buy(self, answer: Answer, asked: object = None, charged: int | None = None, settles: bool = False) -> None:
@@ -80,8 +73,8 @@ class Shop:
 
 
 @pytest.fixture
-def shop(buyers: Buyers, world: World, tmp_path: Path) -> Shop:
-    return Shop(buyers, world, tmp_path)
+def shop(buyers: Buyers, world: World, sqlite: Callable[[], str]) -> Shop:
+    return Shop(buyers, world, sqlite())
 
 
 def lost(_: object) -> httpx.Response:
@@ -247,10 +240,12 @@ def test_a_person_asks_what_was_spent(shop: Shop, world: World) -> None:
     assert found.output.startswith("Error: --database: Could not parse SQLAlchemy URL")
 
 
-def test_a_foreseal_seller_says_that_it_will_never_settle(buyers: Buyers, world: World, tmp_path: Path) -> None:
+def test_a_foreseal_seller_says_that_it_will_never_settle(
+    buyers: Buyers, world: World, sqlite: Callable[[], str]
+) -> None:
     """Its handler ended without an answer: 409, and a place to ask."""
     buyers.now = int(time.time())
-    selling = Selling(world, f"sqlite:///{tmp_path}/seller.db")
+    selling = Selling(world, sqlite())
     buyer = buyers.buyer(RULES, key=BUYER)
 
     async def get() -> httpx.Response:

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,6 +18,9 @@ from foreseal.payments.x402.buying.tables import Stage
 from payments.x402.buyers import Buyers
 from payments.x402.pairings.serving import serving
 from payments.x402.seller_double import required, settled
+
+# The other database is tried where the tables are.
+pytestmark = pytest.mark.on_sqlite
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +42,6 @@ def seller() -> Iterator[tuple[str, list[tuple[bool, bytes]]]]:
     routes = [Route("/a", answer, methods=["GET", "POST"]), Route("/moved", moved, methods=["POST"])]
     with serving(Starlette(routes=routes)) as url:
         yield url, seen
-
-
-@pytest.fixture
-def buyers(tmp_path: Path) -> Iterator[Buyers]:
-    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
-    yield made
-    made.close()
 
 
 BODIES: list[Callable[[], Any]] = [

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -28,6 +27,9 @@ from foreseal.payments.x402.buying.adapters import PayingAdapter
 from foreseal.payments.x402.buying.tables import Stage
 from payments.x402.buyers import Buyers, policy
 from payments.x402.seller_double import PAYEE, Seller, paid, required, terms
+
+# The other database is tried where the tables are.
+pytestmark = pytest.mark.on_sqlite
 
 
 class Adapter(BaseAdapter):
@@ -120,14 +122,6 @@ def _as_async(content: Any) -> Any:
 @pytest.fixture(params=[by_httpx, by_async_httpx, by_requests])
 def asks(request: pytest.FixtureRequest) -> Callable[[Seller, Buyer], Ask]:
     return request.param  # type: ignore[no-any-return]
-
-
-@pytest.fixture
-def buyers(tmp_path: Path) -> Iterator[Buyers]:
-    """On one database: the other is tried where the tables are."""
-    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
-    yield made
-    made.close()
 
 
 Asks = Callable[[Seller, Buyer], Ask]

@@ -21,6 +21,7 @@ from foreseal.payments.typed_data import Domain
 from foreseal.payments.x402.facilitator import Facilitator
 from foreseal.payments.x402.settlements import Patience, Settlements
 from live import LiveNode, live_node, wait_for
+from live.blocks import pending_number
 
 CHAIN_ID = 84532
 NETWORK = f"eip155:{CHAIN_ID}"
@@ -98,9 +99,8 @@ class World:
 
     def receipts_of(self, sender: str, since: int = 0) -> list[dict[str, Any]]:
         """Receipts of all transactions of an account from block `since` on, those that reverted too."""
-        last = int(self.rpc("eth_getBlockByNumber", "pending", False)["number"], 16)
         found = []
-        for number in range(since, last + 1):
+        for number in range(since, self.pending + 1):
             block = self.rpc("eth_getBlockByNumber", hex(number), True) or self.rpc(
                 "eth_getBlockByNumber", "pending", True
             )
@@ -111,7 +111,7 @@ class World:
     @property
     def pending(self) -> int:
         """Number of the block being built."""
-        return int(self.rpc("eth_getBlockByNumber", "pending", False)["number"], 16)
+        return pending_number(self.live.rpc)
 
     @contextlib.contextmanager
     def rollback(self) -> Iterator[None]:

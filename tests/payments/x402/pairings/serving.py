@@ -8,14 +8,14 @@ from typing import Any
 import uvicorn
 
 from live import wait_for
+from live.blocks import wait_for_block
 from payments.x402.world import World
 
 
 def sealed(world: World) -> None:
     """Wait until what is pre-confirmed is in a block: stock software looks at `latest`. The chain's clock must not be
     moved for it, as payments are signed by that of the machine."""
-    now = world.pending
-    wait_for(lambda: int(world.rpc("eth_blockNumber"), 16) >= now, 20, "a block")
+    wait_for_block(world.live.rpc, world.pending)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """Our buyer and payment channels, with the package's seller: deposits are the spending, vouchers are within it."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -12,7 +11,6 @@ from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.x402.buying import OutcomeUnknown, PayingTransport, PaymentRefused, Rule
 from foreseal.payments.x402.buying.reconciliation import Reconciliation
 from foreseal.payments.x402.buying.tables import Stage
-from live import wait_for
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.facilitators import FACILITATORS
 from payments.x402.pairings.prices import CHANNEL
@@ -22,6 +20,8 @@ from payments.x402.world import BUYERS, NETWORK, World
 
 RULES = policy(per_request=CHANNEL.amount, per_session=1500, per_day=1500, deposit=500)
 Ask = Callable[..., httpx.Response]
+# The other database is tried where the tables are.
+pytestmark = pytest.mark.on_sqlite
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +29,6 @@ def shop(node_of_x402: World, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("shop")
     with FACILITATORS["ours"](node_of_x402, folder) as settles, SERVERS["python"](node_of_x402, settles, folder) as url:
         yield url + CHANNEL.path
-
-
-@pytest.fixture
-def buyers(tmp_path: Path) -> Iterator[Buyers]:
-    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
-    yield made
-    made.close()
 
 
 class Losing(httpx.BaseTransport):
@@ -127,7 +120,10 @@ def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
         ask(buyers, line, shop, signer)
     line.loses = False
     reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()}, lambda: buyers.now)
-    wait_for(lambda: reconciliation.run(BUYERS[13].address).concluded, 30, "a final block")
+    sealed(world)
+    with world.rollback():
+        world.finalize()
+        assert reconciliation.run(BUYERS[13].address).concluded == 1
     assert buyers.stages() == [Stage.SPENT]
     assert ask(buyers, line, shop, signer).status_code == 200
     assert buyers.day() == 500
@@ -146,13 +142,13 @@ def test_nothing_is_deposited_while_a_deposit_is_open(shop: str, buyers: Buyers,
 
 
 def test_a_buyer_that_lost_its_database_goes_on_with_its_channel(
-    shop: str, buyers: Buyers, line: Losing, world: World, tmp_path: Path
+    shop: str, buyers: Buyers, line: Losing, world: World, sqlite: Callable[[], str]
 ) -> None:
     signer = reading(BUYERS[15], world)
     for _ in range(2):
         assert ask(buyers, line, shop, signer).status_code == 200
     sealed(world)
-    new = Buyers(f"sqlite:///{tmp_path}/new.db")
+    new = Buyers(sqlite())
     try:
         assert ask(new, line, shop, signer).status_code == 200
         assert new.day() == 0

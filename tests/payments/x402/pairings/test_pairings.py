@@ -27,15 +27,9 @@ from payments.x402.pairings.serving import sealed
 from payments.x402.world import BUYERS, SHOP, STRANGER, World, account
 
 ALL = os.environ.get("FORESEAL_PAIRINGS") == "all"
+# The other database is tried where the tables are.
+pytestmark = pytest.mark.on_sqlite
 PAIRS = [(seller, facilitator) for facilitator in FACILITATORS for seller in SERVERS]
-
-
-@pytest.fixture
-def buyers(tmp_path: Path) -> Iterator[Buyers]:
-    """On one database: the other is tried where the tables are."""
-    made = Buyers(f"sqlite:///{tmp_path}/buyer.db")
-    yield made
-    made.close()
 
 
 @dataclass(frozen=True)
@@ -116,12 +110,11 @@ def test_permit2_needs_no_allowance_where_the_facilitator_submits_a_permit(shop:
         pytest.skip("a stock seller offers that only where it is told to")
     newcomer = account(9000 + len(shop.facilitator))
     shop.world.act(BUYERS[23], "transfer(address,uint256)", newcomer.address, 5000)
-    sealed(shop.world)
     signer = EthAccountSignerWithRPC(newcomer, shop.world.url)
     taken = 0
     for price in PRICES[1:]:
-        assert _get(buyers, signer, shop.url + price.path).status_code == 200
         sealed(shop.world)
+        assert _get(buyers, signer, shop.url + price.path).status_code == 200
         taken += price.taken
         assert shop.world.balance(newcomer.address) == 5000 - taken
     assert buyers.day() == taken
