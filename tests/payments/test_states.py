@@ -13,7 +13,7 @@ from foreseal.payments.ledger import (
     locked,
     read,
 )
-from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, SETTLEMENT, State, following
+from foreseal.payments.ledger.states import DISBURSEMENT, GRANT, ORDER, PURCHASE, SETTLEMENT, State, following
 from foreseal.payments.ledger.tables import orders, refunds
 from payments.shop import Shop
 
@@ -121,6 +121,20 @@ def expected_of_grants() -> set[Row]:
     return rows | {("Settled", step, "reopen", "Answered", "unknown") for step in ("provisional", "confirmed")}
 
 
+def expected_of_purchases() -> set[Row]:
+    rows: set[Row] = {
+        (None, "", "reserve", "Reserved", "idle"),
+        ("Reserved", "idle", "present", "Presented", "idle"),
+        ("Reserved", "idle", "unsent", "Returned", "final"),
+        ("Presented", "idle", "unsent", "Returned", "final"),
+        ("Presented", "idle", "paid", "Spent", "provisional"),
+        ("Presented", "idle", "refused", "Returned", "provisional"),
+    }
+    for state, step in (("Presented", "idle"), ("Spent", "provisional"), ("Returned", "provisional")):
+        rows |= {(state, step, "spent", "Spent", "final"), (state, step, "unspent", "Returned", "final")}
+    return rows
+
+
 each = pytest.mark.parametrize(
     ("transitions", "expected"),
     [
@@ -128,8 +142,9 @@ each = pytest.mark.parametrize(
         (DISBURSEMENT, expected_of_disbursements()),
         (SETTLEMENT, expected_of_settlements()),
         (GRANT, expected_of_grants()),
+        (PURCHASE, expected_of_purchases()),
     ],
-    ids=["orders", "disbursements", "settlements", "grants"],
+    ids=["orders", "disbursements", "settlements", "grants", "purchases"],
 )
 
 

@@ -14,7 +14,7 @@ from foreseal.cli.options import Value
 from foreseal.cli.shown import progress_shown
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, Node, RpcNode
-from foreseal.payments.ledger import Database, LedgerError
+from foreseal.payments.ledger import Database, Ledger, LedgerError
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buying.purchases import Purchases
 from foreseal.payments.x402.buying.reconciliation import Reconciliation, Totals, totals
@@ -61,10 +61,7 @@ def _opened(url: str) -> Database:
 
 
 def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None:
-    def now() -> int:
-        return int(time.time())
-
-    purchases = Purchases(database, now)
+    purchases = Purchases(Ledger(database, lambda: int(time.time())))
     with contextlib.ExitStack() as opened:
         known: dict[str, Node] = {}
         try:
@@ -73,7 +70,7 @@ def _resolve(database: Database, payer: str | None, urls: Sequence[str]) -> None
                 known[f"eip155:{node.chain_id()}"] = node
         except (ChainError, ValueError) as error:
             raise click.ClickException(f"--node: {error}") from None
-        reconciliation = Reconciliation(purchases, known, now)
+        reconciliation = Reconciliation(purchases, known)
         for account in [payer] if payer else purchases.payers():
             with progress_shown("asking about") as show:
                 found = reconciliation.run(account, partial(show, account))

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 from sqlalchemy import Row, select
 
-from foreseal.payments.ledger import Database
+from foreseal.payments.ledger import Database, Ledger, entries
 from foreseal.payments.x402.buying import Asset, Buyer, Caps, PayingTransport, Policy, Purchases
 from foreseal.payments.x402.buying.purchases import counted
 from foreseal.payments.x402.buying.tables import budgets, purchases
@@ -36,7 +36,7 @@ class Buyers:
     def restart(self) -> None:
         self.close()
         self.database = Database(self.url)
-        self.purchases = Purchases(self.database, lambda: self.now)
+        self.purchases = Purchases(Ledger(self.database, lambda: self.now))
 
     def close(self) -> None:
         if hasattr(self, "database"):
@@ -53,8 +53,13 @@ class Buyers:
         with self.database.reading() as tx:
             return list(tx.execute(select(purchases)))
 
-    def stages(self) -> list[str]:
-        return sorted(row.stage for row in self.rows())
+    def states(self) -> list[str]:
+        return sorted(row.state for row in self.rows())
+
+    def triggers(self, id: str) -> list[str]:
+        """What made a purchase go on, by its timeline."""
+        with self.database.reading() as tx:
+            return [entry.trigger for entry in entries(tx, purchases.name, id)]
 
     def committed(self) -> dict[str, int]:
         """What counts by period; it must be the sum over the purchases of each."""

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreseal.payments.ledger import Overtaken, Unknown
+from foreseal.payments.ledger import NotAllowed, PurchaseState, Step, Trigger, Unknown
 from foreseal.payments.x402.buying import OutcomeUnknown, PaymentRefused
 from foreseal.payments.x402.buying.policy import Offer
 from foreseal.payments.x402.buying.purchases import Intent, Outcome
-from foreseal.payments.x402.buying.tables import Proof, Stage
 from foreseal.payments.x402.identities import Payment, PaymentKey
 from payments.shop import BUYER
 from payments.x402.buyers import Buyers, policy
@@ -57,15 +56,15 @@ class Act:
             assert refusal.committed <= refusal.cap < refusal.committed + self.amount
             return
         if self.end == "unsigned":
-            buyers.purchases.conclude(id, Outcome(None, Proof.UNSENT), unless_presented=True)
+            buyers.purchases.conclude(id, Outcome(Trigger.UNSENT), unless_presented=True)
             return
         buyers.purchases.present(id, signed(1))
         if self.end == "spent":
-            buyers.purchases.conclude(id, Outcome(self.amount, Proof.SELLER))
+            buyers.purchases.conclude(id, Outcome(Trigger.PAID, self.amount))
         elif self.end == "less":
-            buyers.purchases.conclude(id, Outcome(self.amount // 2, Proof.SELLER))
+            buyers.purchases.conclude(id, Outcome(Trigger.PAID, self.amount // 2))
         elif self.end == "refused":
-            buyers.purchases.conclude(id, Outcome(None, Proof.SELLER))
+            buyers.purchases.conclude(id, Outcome(Trigger.REFUSED))
 
 
 ACTS = st.builds(
@@ -121,10 +120,10 @@ def check(buyers: Buyers) -> None:
 
 _PROCESS = """
 import sys
-from foreseal.payments.ledger import Database
+from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.x402.buying import PaymentRefused, Purchases
 from payments.x402.test_budgets import intent, offer
-purchases = Purchases(Database(sys.argv[1]), lambda: 1_700_000_000)
+purchases = Purchases(Ledger(Database(sys.argv[1]), lambda: 1_700_000_000))
 print("ready", flush=True)
 sys.stdin.readline()
 for _ in range(10):
@@ -180,31 +179,32 @@ def test_one_of_two_at_once_signs_for_a_request(buyers: Buyers) -> None:
 def test_the_chain_has_the_last_word(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100, open_key="k"))
     buyers.purchases.present(id, signed(1))
-    assert buyers.purchases.conclude(id, Outcome(None, Proof.SELLER))
-    assert not buyers.purchases.conclude(id, Outcome(100, Proof.SELLER))
+    assert buyers.purchases.conclude(id, Outcome(Trigger.REFUSED))
+    assert not buyers.purchases.conclude(id, Outcome(Trigger.PAID, 100))
     assert buyers.day() == 0
-    assert buyers.purchases.conclude(id, Outcome(100, Proof.CHAIN, "0x1"))  # it was settled all the same
-    assert not buyers.purchases.conclude(id, Outcome(None, Proof.CHAIN))
+    assert buyers.purchases.conclude(id, Outcome(Trigger.SPENT, 100, "0x1"))  # it was settled all the same
+    assert not buyers.purchases.conclude(id, Outcome(Trigger.UNSPENT))
     row = buyers.purchases.get(id)
-    assert (row.stage, row.proof, row.settled, row.transaction_hash) == (Stage.SPENT, Proof.CHAIN, 100, "0x1")
+    assert (row.state, row.step, row.settled, row.transaction_hash) == (PurchaseState.SPENT, Step.FINAL, 100, "0x1")
     assert buyers.day() == 100
 
 
 def test_what_is_signed_after_it_was_given_back_does_not_leave(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100))
-    buyers.purchases.conclude(id, Outcome(None, Proof.UNSENT), unless_presented=True)
-    with pytest.raises(Overtaken, match=f"{id} is no longer Reserved"):
+    buyers.purchases.conclude(id, Outcome(Trigger.UNSENT), unless_presented=True)
+    with pytest.raises(NotAllowed, match=r"Returned \(final\): signature is presented is not allowed"):
         buyers.purchases.present(id, signed(1))
     presented = buyers.purchases.reserve(offer(100), intent(100))
     buyers.purchases.present(presented, signed(2))
-    assert not buyers.purchases.conclude(presented, Outcome(None, Proof.UNSENT), unless_presented=True)
+    assert not buyers.purchases.conclude(presented, Outcome(Trigger.UNSENT), unless_presented=True)
     assert buyers.day() == 100
 
 
 def test_more_than_was_signed_is_never_counted(buyers: Buyers) -> None:
     id = buyers.purchases.reserve(offer(100), intent(100))
+    buyers.purchases.present(id, signed(1))
     with pytest.raises(ValueError, match="settled: 101 units"):
-        buyers.purchases.conclude(id, Outcome(101, Proof.SELLER))
+        buyers.purchases.conclude(id, Outcome(Trigger.PAID, 101))
     with pytest.raises(Unknown, match="purchases: there is no x"):
         buyers.purchases.get("x")
     assert buyers.day() == 100

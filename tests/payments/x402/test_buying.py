@@ -6,6 +6,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from foreseal.payments.ledger import PurchaseState, Step, Trigger
 from foreseal.payments.x402.buying import (
     PURCHASE,
     Asset,
@@ -20,11 +21,11 @@ from foreseal.payments.x402.buying import (
     Word,
 )
 from foreseal.payments.x402.buying.reconciliation import Reconciliation
-from foreseal.payments.x402.buying.tables import Proof, Stage
 from payments.shop import BUYERS
 from payments.x402.buyers import NOON, Buyers, policy
 from payments.x402.seller_double import HASH, NETWORK, PAYEE, Seller, paid, refused, required, settled, terms
 
+_, PRESENTED, SPENT, RETURNED = PurchaseState
 WANTED = Wanted("GET", "http://seller/a")
 
 
@@ -41,7 +42,7 @@ def test_a_paid_request_gets_the_answer_and_counts(buyers: Buyers) -> None:
     assert payment.payload["authorization"]["from"] == BUYERS[0].address
     assert payment.payload["authorization"]["to"] == PAYEE
     [row] = buyers.rows()
-    assert (row.stage, row.proof, row.amount, row.settled) == (Stage.SPENT, Proof.SELLER, 1000, 1000)
+    assert (row.state, row.step, row.amount, row.settled) == (SPENT, Step.PROVISIONAL, 1000, 1000)
     assert (row.transaction_hash, row.id) == (HASH, answer.extensions[PURCHASE])
     assert "0x" + row.nonce.hex() == payment.payload["authorization"]["nonce"]
     assert str(row.valid_before) == payment.payload["authorization"]["validBefore"]
@@ -107,7 +108,7 @@ def test_a_refusal_before_settlement_is_given_back(buyers: Buyers) -> None:
     client = buyers.client(seller, policy(per_session=1000))
     for _ in range(3):
         assert client.get("/a").status_code == 402
-    assert buyers.stages() == [Stage.RETURNED] * 3
+    assert buyers.states() == [RETURNED] * 3
     assert buyers.day() == 0
     seller.answer = paid
     assert client.get("/a").status_code == 200
@@ -138,7 +139,7 @@ def test_while_the_outcome_is_unknown_it_counts_and_nothing_is_signed_for_the_sa
         client.get("/a?x=1")
     except httpx.ReadError:
         assert answer is lost
-    assert buyers.stages() == [Stage.PRESENTED]
+    assert buyers.states() == [PRESENTED]
     seller.answer = paid
     buyers.restart()
     client = buyers.client(seller)
@@ -160,7 +161,10 @@ def test_a_seller_whose_word_counts_for_nothing_lowers_nothing(buyers: Buyers) -
     upto = terms(scheme="upto", extra={"facilitatorAddress": PAYEE, "assetTransferMethod": "permit2"})
     cheap = Seller(lambda _: httpx.Response(200, headers=settled(amount="1")), (upto,))
     buyers.client(cheap, rules).get("/b")
-    assert sorted((row.stage, row.settled) for row in buyers.rows()) == [(Stage.PRESENTED, None), (Stage.SPENT, 1000)]
+    assert sorted((row.state, row.settled) for row in buyers.rows()) == [
+        (PRESENTED, None),
+        (SPENT, 1000),
+    ]
     assert buyers.day() == 2000
 
 
@@ -193,7 +197,8 @@ def test_what_was_never_sent_is_given_back(buyers: Buyers, error: type[httpx.Tra
     with pytest.raises(error):
         buyers.client(seller).get("/a")
     [row] = buyers.rows()
-    assert (row.stage, row.proof, buyers.day()) == (Stage.RETURNED, Proof.UNSENT, 0)
+    assert (row.state, row.step, buyers.day()) == (RETURNED, Step.FINAL, 0)
+    assert buyers.triggers(row.id)[-1] == Trigger.UNSENT
 
 
 def test_the_first_offer_that_fits_is_paid(buyers: Buyers) -> None:
@@ -224,7 +229,7 @@ def test_terms_that_cannot_be_signed_leave_nothing_reserved(buyers: Buyers) -> N
     rules = Policy({Asset(NETWORK, PAYEE): Caps(1000, 5000, 8000)})
     with pytest.raises(Unreadable, match="exact on eip155:84532: EIP-712 domain parameters"):
         buyers.client(Seller(accepts=(odd,)), rules).get("/a")
-    assert (buyers.stages(), buyers.day()) == ([Stage.RETURNED], 0)
+    assert (buyers.states(), buyers.day()) == ([RETURNED], 0)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +246,7 @@ def test_terms_that_cannot_be_signed_leave_nothing_reserved(buyers: Buyers) -> N
 )
 def test_a_seller_names_where_it_says_what_became_of_a_payment(buyers: Buyers, place: str, kept: str | None) -> None:
     buyers.client(Seller(lambda _: httpx.Response(409, headers={"Location": place}))).get("/a")
-    assert [(row.stage, row.status_url) for row in buyers.rows()] == [(Stage.PRESENTED, kept)]
+    assert [(row.state, row.status_url) for row in buyers.rows()] == [(PRESENTED, kept)]
 
 
 STATUS = {"status": "open", "final": False, "neverSettled": False, "transaction": None, "amount": None}
@@ -250,15 +255,18 @@ STATUS = {"status": "open", "final": False, "neverSettled": False, "transaction"
 @pytest.mark.parametrize(
     ("told", "outcome"),
     [
-        (STATUS, (Stage.PRESENTED, None, None)),
-        (STATUS | {"status": "unsettled", "neverSettled": True}, (Stage.RETURNED, Proof.SELLER, None)),
-        (STATUS | {"status": "settled", "amount": "700", "transaction": HASH}, (Stage.SPENT, Proof.SELLER, 700)),
-        (STATUS | {"status": "settled", "amount": "7000"}, (Stage.SPENT, Proof.SELLER, 1000)),
-        (STATUS | {"status": "settled", "amount": 1}, (Stage.SPENT, Proof.SELLER, 1)),
-        (STATUS | {"status": "settled", "transaction": 1}, (Stage.SPENT, Proof.SELLER, 1000)),
-        (STATUS | {"neverSettled": "true"}, (Stage.PRESENTED, None, None)),
-        (["settled"], (Stage.PRESENTED, None, None)),
-        (STATUS | {"status": "settled", "more": 70_000 * "a"}, (Stage.PRESENTED, None, None)),
+        (STATUS, (PRESENTED, Step.IDLE, None)),
+        (STATUS | {"status": "unsettled", "neverSettled": True}, (RETURNED, Step.PROVISIONAL, None)),
+        (
+            STATUS | {"status": "settled", "amount": "700", "transaction": HASH},
+            (SPENT, Step.PROVISIONAL, 700),
+        ),
+        (STATUS | {"status": "settled", "amount": "7000"}, (SPENT, Step.PROVISIONAL, 1000)),
+        (STATUS | {"status": "settled", "amount": 1}, (SPENT, Step.PROVISIONAL, 1)),
+        (STATUS | {"status": "settled", "transaction": 1}, (SPENT, Step.PROVISIONAL, 1000)),
+        (STATUS | {"neverSettled": "true"}, (PRESENTED, Step.IDLE, None)),
+        (["settled"], (PRESENTED, Step.IDLE, None)),
+        (STATUS | {"status": "settled", "more": 70_000 * "a"}, (PRESENTED, Step.IDLE, None)),
     ],
 )
 def test_a_status_ends_what_was_unknown(buyers: Buyers, told: object, outcome: tuple[object, ...]) -> None:
@@ -271,9 +279,9 @@ def test_a_status_ends_what_was_unknown(buyers: Buyers, told: object, outcome: t
         return httpx.Response(200, json=told)
 
     with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
-        Reconciliation(buyers.purchases, {}, lambda: NOON, sellers).run(buyer.payer)
+        Reconciliation(buyers.purchases, {}, sellers).run(buyer.payer)
     [row] = buyers.rows()
-    assert (row.stage, row.proof, row.settled) == outcome
+    assert (row.state, row.step, row.settled) == outcome
     assert asked == ["http://seller/status"]
     buyers.committed()
 
@@ -289,7 +297,7 @@ def test_a_status_that_says_nothing_changes_nothing(buyers: Buyers, answer: http
         return answer
 
     with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
-        found = Reconciliation(buyers.purchases, {}, lambda: NOON, sellers).run(buyer.payer)
+        found = Reconciliation(buyers.purchases, {}, sellers).run(buyer.payer)
     assert (found.concluded, found.open) == (0, 1)
     assert list(found.errors.values()) == (["no"] if isinstance(answer, Exception) else [])
-    assert buyers.stages() == [Stage.PRESENTED]
+    assert buyers.states() == [PRESENTED]

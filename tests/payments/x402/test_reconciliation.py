@@ -11,17 +11,18 @@ from x402.schemas import PaymentPayload
 
 from foreseal.cli.pay import pay_group
 from foreseal.payments.chain import Unanswered
+from foreseal.payments.ledger import PurchaseState, Step, Trigger
 from foreseal.payments.typed_data import Cancellation
 from foreseal.payments.x402.buying import AsyncPayingTransport, PaymentRefused, Word
 from foreseal.payments.x402.buying.purchases import Intent
 from foreseal.payments.x402.buying.reconciliation import Reconciliation, payment_key, totals
-from foreseal.payments.x402.buying.tables import Proof, Stage
 from payments.x402.buyers import USDC, Buyers, policy
 from payments.x402.paying import demand, over_permit2
 from payments.x402.seller_double import Answer, Seller, refused, settled
 from payments.x402.selling import ORIGIN, Selling
 from payments.x402.world import BUYERS, DOMAIN, NETWORK, STRANGER, TOKEN, World
 
+_, PRESENTED, SPENT, RETURNED = PurchaseState
 BUYER = BUYERS[20]
 RULES = policy(per_session=100_000, per_day=100_000)
 # The other database is tried where the tables are.
@@ -43,7 +44,7 @@ class Shop:
         self.buyers = buyers
         self.world = world
         self.facilitator = world.facilitator(url)
-        self.reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()}, lambda: buyers.now)
+        self.reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()})
 
     def buy(self, answer: Answer, asked: object = None, charged: int | None = None, settles: bool = False) -> None:
         """A purchase of a GET that no other is for."""
@@ -65,11 +66,11 @@ class Shop:
         except httpx.ReadError:
             assert answer is lost
 
-    def told(self) -> tuple[str, str | None, int | None]:
-        """Stage, proof and settled units of the newest purchase, and that what counts is what it should be."""
+    def told(self) -> tuple[str, str, int | None]:
+        """State, step and settled units of the newest purchase, and that what counts is what it should be."""
         row = max(self.buyers.rows(), key=lambda row: int(row.subject.rpartition("/")[2]))
         self.buyers.committed()
-        return row.stage, row.proof, row.settled
+        return row.state, row.step, row.settled
 
 
 @pytest.fixture
@@ -91,14 +92,21 @@ def test_what_was_not_settled_is_given_back_at_a_final_block_past_its_end(
 ) -> None:
     shop.buy(lost, asked)
     world.finalize()
-    assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (0, (Stage.PRESENTED, None, None))
+    assert (shop.reconciliation.run(BUYER.address).concluded, shop.told()) == (
+        0,
+        (PRESENTED, Step.IDLE, None),
+    )
     world.rpc("evm_increaseTime", hex(600))
     world.rpc("anvil_mine", "0x1")
     found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.told()) == (0, 1, (Stage.PRESENTED, None, None))  # past, but not final
+    assert (found.concluded, found.open, shop.told()) == (
+        0,
+        1,
+        (PRESENTED, Step.IDLE, None),
+    )  # past, but not final
     world.finalize()
     found = shop.reconciliation.run(BUYER.address)
-    assert (found.concluded, found.open, shop.told()) == (1, 0, (Stage.RETURNED, Proof.CHAIN, None))
+    assert (found.concluded, found.open, shop.told()) == (1, 0, (RETURNED, Step.FINAL, None))
     assert shop.buyers.day() == 0
 
 
@@ -108,11 +116,11 @@ def test_what_was_settled_is_spent_whatever_the_seller_said(
     shop: Shop, world: World, asked: object, answer: Answer
 ) -> None:
     shop.buy(answer, asked, settles=True)
-    assert shop.told()[0] == (Stage.PRESENTED if answer is lost else Stage.RETURNED)
+    assert shop.told()[0] == (PRESENTED if answer is lost else RETURNED)
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (Stage.SPENT, Proof.CHAIN, 1000)
+    assert shop.told() == (SPENT, Step.FINAL, 1000)
     assert shop.buyers.day() == 1000
     assert shop.reconciliation.run(BUYER.address).concluded == 0
 
@@ -120,10 +128,13 @@ def test_what_was_settled_is_spent_whatever_the_seller_said(
 def test_a_success_that_never_was_is_given_back(shop: Shop, world: World) -> None:
     shop.buy(success)
     world.finalize()
-    assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (1, (Stage.SPENT, Proof.SELLER, 1000))
+    assert (shop.reconciliation.run(BUYER.address).open, shop.told()) == (
+        1,
+        (SPENT, Step.PROVISIONAL, 1000),
+    )
     world.finalize(600)
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (Stage.RETURNED, Proof.CHAIN, None)
+    assert shop.told() == (RETURNED, Step.FINAL, None)
 
 
 def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None:
@@ -134,7 +145,7 @@ def test_what_the_payer_canceled_is_given_back(shop: Shop, world: World) -> None
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (Stage.RETURNED, Proof.CHAIN, None)
+    assert shop.told() == (RETURNED, Step.FINAL, None)
 
 
 def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
@@ -144,10 +155,10 @@ def test_of_upto_the_chain_says_how_much(shop: Shop, world: World) -> None:
         return httpx.Response(200, headers=settled(transaction=shop.transaction, amount="1"))
 
     shop.buy(cheaper, asked, charged=700, settles=True)
-    assert shop.told() == (Stage.SPENT, Proof.SELLER, 1)
+    assert shop.told() == (SPENT, Step.PROVISIONAL, 1)
     world.finalize()
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.told() == (Stage.SPENT, Proof.CHAIN, 700)
+    assert shop.told() == (SPENT, Step.FINAL, 700)
     shop.buy(lost, asked, charged=600, settles=True)  # nobody says which transaction it was
     first = shop.transaction
     shop.buy(lambda _: httpx.Response(200, headers=settled(transaction=first, amount="1")), asked, 500, True)
@@ -165,7 +176,8 @@ def test_what_a_process_left_unsigned_is_given_back_after_a_while(shop: Shop) ->
     assert shop.reconciliation.run(BUYER.address).concluded == 0
     shop.buyers.now += 1
     assert shop.reconciliation.run(BUYER.address).concluded == 1
-    assert shop.buyers.rows()[0].proof is Proof.UNSENT
+    [row] = shop.buyers.rows()
+    assert shop.buyers.triggers(row.id) == [Trigger.RESERVE, Trigger.UNSENT]
     assert shop.buyers.day() == 0
 
 
@@ -176,11 +188,11 @@ def test_where_nobody_answers_all_stays_and_is_named(shop: Shop) -> None:
 
     shop.buy(lost)
     [row] = shop.buyers.rows()
-    silent = Reconciliation(shop.buyers.purchases, {NETWORK: Silent()}, lambda: 0)  # type: ignore[dict-item]
+    silent = Reconciliation(shop.buyers.purchases, {NETWORK: Silent()})  # type: ignore[dict-item]
     found = silent.run(BUYER.address)
     assert (found.concluded, found.open, found.errors) == (0, 1, {row.id: "nobody is there"})
-    assert Reconciliation(shop.buyers.purchases, {}, lambda: 0).run(BUYER.address).open == 1
-    assert shop.told() == (Stage.PRESENTED, None, None)
+    assert Reconciliation(shop.buyers.purchases, {}).run(BUYER.address).open == 1
+    assert shop.told() == (PRESENTED, Step.IDLE, None)
 
 
 def test_the_sums_are_those_of_the_purchases(shop: Shop) -> None:
@@ -255,15 +267,15 @@ def test_a_foreseal_seller_says_that_it_will_never_settle(
 
     assert asyncio.run(get()).status_code == 409
     [row] = buyers.rows()
-    assert (row.stage, row.status_url) == (Stage.PRESENTED, f"{ORIGIN}/x402/payments/{payment_key(row).name}")
+    assert (row.state, row.status_url) == (PRESENTED, f"{ORIGIN}/x402/payments/{payment_key(row).name}")
 
     def status(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, content=selling.get(request.url.path).content)
 
     with httpx.Client(transport=httpx.MockTransport(status)) as sellers:
-        reconciliation = Reconciliation(buyers.purchases, {}, lambda: buyers.now, sellers)
+        reconciliation = Reconciliation(buyers.purchases, {}, sellers)
         assert reconciliation.run(BUYER.address).concluded == 0
         world.finalize(600)
         assert reconciliation.run(BUYER.address).concluded == 1
     [row] = buyers.rows()
-    assert (row.stage, row.proof, buyers.day()) == (Stage.RETURNED, Proof.SELLER, 0)
+    assert (row.state, row.step, buyers.day()) == (RETURNED, Step.PROVISIONAL, 0)

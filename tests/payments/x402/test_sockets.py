@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from foreseal.payments.ledger import PurchaseState
 from foreseal.payments.x402.buying import PayingTransport
 from foreseal.payments.x402.buying.adapters import PayingAdapter
-from foreseal.payments.x402.buying.tables import Stage
 from payments.x402.buyers import Buyers
 from payments.x402.pairings.serving import serving
 from payments.x402.seller_double import required, settled
@@ -72,7 +72,7 @@ def test_a_body_is_the_same_both_times(
             answered = session.post(f"{url}/a", data=body(), timeout=10).content
     assert answered == sent
     assert seen == [(False, sent), (True, sent)]
-    assert buyers.stages() == [Stage.SPENT]
+    assert buyers.states() == [PurchaseState.SPENT]
 
 
 def test_a_file_is_sent_again_where_a_redirect_leads(

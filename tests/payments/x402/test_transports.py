@@ -14,6 +14,7 @@ from urllib3 import HTTPConnectionPool
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
+from foreseal.payments.ledger import PurchaseState
 from foreseal.payments.x402.buying import (
     AsyncPayingTransport,
     Buyer,
@@ -24,7 +25,6 @@ from foreseal.payments.x402.buying import (
     Rule,
 )
 from foreseal.payments.x402.buying.adapters import PayingAdapter
-from foreseal.payments.x402.buying.tables import Stage
 from payments.x402.buyers import Buyers, policy
 from payments.x402.seller_double import PAYEE, Seller, paid, required, terms
 
@@ -134,13 +134,13 @@ def test_a_body_is_sent_twice_and_the_answer_is_that_of_the_paid_request(buyers:
     assert ask("POST", "http://seller/b", iter([b"a ", b"stream"])) == (200, "the answer")
     assert [request.content for request in seller.requests] == [b"body", b"body", b"a stream", b"a stream"]
     assert ["PAYMENT-SIGNATURE" in request.headers for request in seller.requests] == [False, True, False, True]
-    assert buyers.stages() == [Stage.SPENT, Stage.SPENT]
+    assert buyers.states() == [PurchaseState.SPENT, PurchaseState.SPENT]
 
 
 def test_whatever_the_paid_request_is_answered_is_the_answer(buyers: Buyers, asks: Asks) -> None:
     seller = Seller(lambda _: httpx.Response(418, text="teapot"))
     assert asks(seller, buyers.buyer())("GET", "http://seller/a") == (418, "teapot")
-    assert buyers.stages() == [Stage.PRESENTED]
+    assert buyers.states() == [PurchaseState.PRESENTED]
 
 
 def test_a_redirect_takes_no_payment_along_and_pays_nobody_else(buyers: Buyers, asks: Asks) -> None:
@@ -217,23 +217,23 @@ def test_nothing_is_signed_for_the_same_request_while_its_answer_is_awaited(buye
 
 
 @pytest.mark.parametrize(
-    ("error", "stage"),
+    ("error", "state"),
     [
-        (httpx.ConnectError, Stage.RETURNED),
-        (httpx.ConnectTimeout, Stage.RETURNED),
-        (httpx.ReadError, Stage.PRESENTED),
+        (httpx.ConnectError, PurchaseState.RETURNED),
+        (httpx.ConnectTimeout, PurchaseState.RETURNED),
+        (httpx.ReadError, PurchaseState.PRESENTED),
     ],
 )
 def test_what_was_not_sent_is_given_back_and_nothing_else(
-    buyers: Buyers, asks: Asks, error: type[httpx.TransportError], stage: Stage
+    buyers: Buyers, asks: Asks, error: type[httpx.TransportError], state: PurchaseState
 ) -> None:
     def fails(_: object) -> httpx.Response:
         raise error("no")
 
     with pytest.raises((httpx.TransportError, requests.exceptions.ConnectionError)):
         asks(Seller(fails), buyers.buyer())("GET", "http://seller/a")
-    assert buyers.stages() == [stage]
-    assert buyers.day() == (0 if stage is Stage.RETURNED else 1000)
+    assert buyers.states() == [state]
+    assert buyers.day() == (0 if state is PurchaseState.RETURNED else 1000)
 
 
 def test_a_paid_answer_reaches_the_application_though_the_database_does_not_answer(
@@ -245,7 +245,7 @@ def test_a_paid_answer_reaches_the_application_though_the_database_does_not_answ
     monkeypatch.setattr(buyers.purchases, "conclude", gone)
     assert asks(Seller(), buyers.buyer())("GET", "http://seller/a") == (200, "the answer")
     assert "purchase is left with an unknown outcome" in caplog.text
-    assert (buyers.stages(), buyers.day()) == ([Stage.PRESENTED], 1000)
+    assert (buyers.states(), buyers.day()) == ([PurchaseState.PRESENTED], 1000)
 
 
 def test_a_large_refusal_is_not_read_to_its_end(buyers: Buyers) -> None:

@@ -15,6 +15,7 @@ Reserved -> Broadcast -> Complete | Blocked           refunds and payouts
 Submitted -> Settled | Released                       payments over x402, at the facilitator
 Held -> Answered -> Settled                           what they were made for, at the seller
   '--> Declined '--> Released
+Reserved -> Presented -> Spent | Returned             what a buyer pays for over x402
 ```
 """
 
@@ -69,7 +70,19 @@ class GrantState(StrEnum):
     """It is proven that nothing was charged and nothing will be."""
 
 
-State = OrderState | DisbursementState | SettlementState | GrantState
+class PurchaseState(StrEnum):
+    """What a purchase over x402 has come to; provisional by the seller's word, which a final block may disprove."""
+
+    RESERVED = "Reserved"
+    """The amount counts; nothing was signed, or what was signed never left the process."""
+    PRESENTED = "Presented"
+    """The signature is on its way, or there: until its outcome is known, it may be settled."""
+    SPENT = "Spent"
+    RETURNED = "Returned"
+    """Nothing of it counts."""
+
+
+State = OrderState | DisbursementState | SettlementState | GrantState | PurchaseState
 
 
 class Step(StrEnum):
@@ -129,6 +142,12 @@ class Trigger(StrEnum):
     DEMOTE = "policy is no longer met"
     FINALIZE = "block is final"
     REOPEN = "reorganisation took the effect back"
+    PRESENT = "signature is presented"
+    UNSENT = "signature never left"
+    PAID = "seller says that it is settled"
+    REFUSED = "seller says that it never will be"
+    SPENT = "settled in a final block"
+    UNSPENT = "a final block rules out that it ever will be"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +248,21 @@ def _grant() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
         yield (before, Trigger.GRANT), held
 
 
+def _purchase() -> Iterator[tuple[tuple[Place | None, Trigger], Place]]:
+    reserved, presented = Place(PurchaseState.RESERVED), Place(PurchaseState.PRESENTED)
+    yield (None, Trigger.RESERVE), reserved
+    yield (reserved, Trigger.PRESENT), presented
+    for place in (reserved, presented):
+        yield (place, Trigger.UNSENT), Place(PurchaseState.RETURNED, Step.FINAL)
+    said = {Trigger.PAID: PurchaseState.SPENT, Trigger.REFUSED: PurchaseState.RETURNED}
+    proven = {Trigger.SPENT: PurchaseState.SPENT, Trigger.UNSPENT: PurchaseState.RETURNED}
+    for trigger, state in said.items():
+        yield (presented, trigger), Place(state, Step.PROVISIONAL)
+    for place in (presented, *(Place(state, Step.PROVISIONAL) for state in said.values())):
+        for trigger, state in proven.items():
+            yield (place, trigger), Place(state, Step.FINAL)
+
+
 ORDER: Transitions = dict(_order())
 """All transitions of an order; None is before it exists."""
 
@@ -240,6 +274,9 @@ SETTLEMENT: Transitions = dict(_settlement())
 
 GRANT: Transitions = dict(_grant())
 """All transitions of a grant."""
+
+PURCHASE: Transitions = dict(_purchase())
+"""All transitions of a purchase."""
 
 
 def following(transitions: Transitions, place: Place | None, trigger: Trigger) -> Place:

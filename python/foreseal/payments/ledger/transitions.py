@@ -35,7 +35,7 @@ class Ledger:
 
     database: Database
     clock: Callable[[], int]
-    """Seconds since 1970, for the timeline alone: deadlines are compared with the time of blocks."""
+    """Seconds since 1970, for the timeline, leases and days: the chain's deadlines are compared with its blocks."""
     passed: Passed = unwatched
 
     def create(self, tx: Connection, table: Table, trigger: Trigger, **values: Any) -> None:

@@ -21,7 +21,7 @@ from x402.mechanisms.evm.batch_settlement.client import BatchSettlementEvmScheme
 from x402.mechanisms.evm.exact import ExactEvmClientScheme
 from x402.mechanisms.evm.upto import UptoEvmClientScheme
 
-from foreseal.payments.ledger import Database
+from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.x402.buying import AsyncPayingTransport, Buyer, PayingTransport, Purchases
 from foreseal.payments.x402.buying.adapters import PayingAdapter
 from foreseal.payments.x402.buying.reconciliation import totals
@@ -104,7 +104,7 @@ def _ours(key: LocalAccount, folder: Path) -> Iterator[Buyer]:
     highest, deposit = max(price.amount for price in PRICES), 5 * CHANNEL.amount
     whole = sum(price.amount for price in PRICES) + deposit
     try:
-        yield Buyer(key, policy(highest, whole, whole, deposit), Purchases(database, lambda: 1_700_000_000))
+        yield Buyer(key, policy(highest, whole, whole, deposit), Purchases(Ledger(database, lambda: 1_700_000_000)))
         [found] = totals(database)
         assert (found.spent, found.reserved) == (sum(price.taken for price in PRICES) + deposit, 0), found
     finally:

@@ -8,9 +8,9 @@ from eth_account.signers.local import LocalAccount
 from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
+from foreseal.payments.ledger import PurchaseState
 from foreseal.payments.x402.buying import OutcomeUnknown, PayingTransport, PaymentRefused, Rule
 from foreseal.payments.x402.buying.reconciliation import Reconciliation
-from foreseal.payments.x402.buying.tables import Stage
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.facilitators import FACILITATORS
 from payments.x402.pairings.prices import CHANNEL
@@ -75,7 +75,7 @@ def test_deposits_are_what_counts_across_restarts(shop: str, buyers: Buyers, lin
         assert ask(buyers, line, shop, key).status_code == 200
         counts.append(buyers.day())
     assert counts == [500] * 5 + [1000] * 5 + [1500] * 5
-    assert buyers.stages() == [Stage.SPENT] * 15
+    assert buyers.states() == [PurchaseState.SPENT] * 15
     assert sorted(row.amount for row in buyers.rows()) == [0] * 12 + [500] * 3
     with pytest.raises(PaymentRefused, match=r"per session: 500 units .* 1500 of 1500"):
         ask(buyers, line, shop, key)
@@ -106,7 +106,7 @@ def test_a_voucher_whose_answer_was_lost_is_in_nobodys_way(
     line.loses = False
     assert [ask(buyers, line, shop, signer).status_code for _ in range(3)] == [200] * 3
     # The one that was corrected was refused, and replaced by another.
-    assert buyers.stages() == [Stage.PRESENTED, Stage.RETURNED] + [Stage.SPENT] * 4
+    assert buyers.states() == [PurchaseState.PRESENTED, PurchaseState.RETURNED] + [PurchaseState.SPENT] * 4
     assert buyers.day() == 500
 
 
@@ -119,12 +119,12 @@ def test_a_deposit_whose_answer_was_lost_is_not_made_twice(
     with pytest.raises(httpx.ReadError):
         ask(buyers, line, shop, signer)
     line.loses = False
-    reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()}, lambda: buyers.now)
+    reconciliation = Reconciliation(buyers.purchases, {NETWORK: world.node()})
     sealed(world)
     with world.rollback():
         world.finalize()
         assert reconciliation.run(BUYERS[13].address).concluded == 1
-    assert buyers.stages() == [Stage.SPENT]
+    assert buyers.states() == [PurchaseState.SPENT]
     assert ask(buyers, line, shop, signer).status_code == 200
     assert buyers.day() == 500
     assert world.balance(BATCH_SETTLEMENT) == deposits + 500

@@ -54,7 +54,7 @@ def test_the_examples_do_what_they_say(
                 found = CliRunner().invoke(pay_group, line.split()[2:])
                 assert found.exit_code == 0, found.output
                 assert "research" in found.output
-    names["purchases"].database.close()  # type: ignore[attr-defined]
+    names["ledger"].database.close()  # type: ignore[attr-defined]
     first, *others, last = printed
     assert first == '200 {"from":"/eip3009"}'
     assert others == ["200", "200", "per request 1000 1", "0 3"]

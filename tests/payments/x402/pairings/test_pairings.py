@@ -16,8 +16,8 @@ import pytest
 from x402.mechanisms.evm.signers import EthAccountSignerWithRPC
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
+from foreseal.payments.ledger import PurchaseState, Step
 from foreseal.payments.x402.buying import PayingTransport
-from foreseal.payments.x402.buying.tables import Proof, Stage
 from payments.x402.buyers import Buyers, policy
 from payments.x402.pairings.clients import CLIENTS, FORMS
 from payments.x402.pairings.facilitators import FACILITATORS
@@ -93,7 +93,9 @@ def test_what_a_seller_refuses_is_given_back(shop: Shop, buyers: Buyers) -> None
     # @x402/express has a status of its own for the allowance.
     allowance = 412 if shop.name == "typescript" else 402
     assert [answer.status_code for answer in answers] == [402, allowance, allowance]
-    assert [(row.stage, row.proof) for row in buyers.rows()] == [(Stage.RETURNED, Proof.SELLER)] * len(PRICES)
+    assert [(row.state, row.step) for row in buyers.rows()] == [(PurchaseState.RETURNED, Step.PROVISIONAL)] * len(
+        PRICES
+    )
     assert buyers.day() == 0
 
 
@@ -101,7 +103,7 @@ def test_what_a_seller_does_not_answer_stays_reserved(shop: Shop, buyers: Buyers
     """It charges nothing for an error, but does not say so."""
     answer = _get(buyers, BUYERS[7], shop.url + BROKEN.path)
     assert (answer.status_code, answer.json()) == (500, {"from": BROKEN.path})
-    assert buyers.stages() == [Stage.PRESENTED]
+    assert buyers.states() == [PurchaseState.PRESENTED]
     assert buyers.day() == BROKEN.amount
 
 

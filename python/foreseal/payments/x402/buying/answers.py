@@ -7,10 +7,10 @@ import orjson
 from x402.http.utils import decode_payment_required_header, decode_payment_response_header
 from x402.schemas import PaymentRequired, SettleResponse
 
+from foreseal.payments.ledger import Trigger
 from foreseal.payments.x402.buying.errors import Unreadable
 from foreseal.payments.x402.buying.policy import Word
 from foreseal.payments.x402.buying.purchases import Outcome
-from foreseal.payments.x402.buying.tables import Proof
 
 REQUIRED = "PAYMENT-REQUIRED"
 RESPONSE = "PAYMENT-RESPONSE"
@@ -64,7 +64,7 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
     told = get_header(RESPONSE)
     if told is None:
         refused = status in _REFUSALS and get_header(REQUIRED) is not None
-        return Outcome(None, Proof.SELLER) if refused and word is Word.SELLER else None
+        return Outcome(Trigger.REFUSED) if refused and word is Word.SELLER else None
     settlement = read_settlement(told)
     if settlement is None or not settlement.success:
         return None
@@ -72,7 +72,7 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
     if varies and word is Word.SELLER and _AMOUNT.fullmatch(settlement.amount or ""):
         settled = min(amount, int(settlement.amount or ""))
     transaction = settlement.transaction.lower() if _HASH.fullmatch(settlement.transaction) else None
-    return Outcome(settled, Proof.SELLER, transaction)
+    return Outcome(Trigger.PAID, settled, transaction)
 
 
 def read_status(body: bytes, amount: int) -> Outcome | None:
@@ -87,9 +87,9 @@ def read_status(body: bytes, amount: int) -> Outcome | None:
     if not isinstance(told, dict):
         return None
     if told.get("neverSettled") is True:
-        return Outcome(None, Proof.SELLER)
+        return Outcome(Trigger.REFUSED)
     if told.get("status") != "settled":
         return None
     transaction, units = str(told.get("transaction")), str(told.get("amount"))
     settled = int(units) if _AMOUNT.fullmatch(units) else amount
-    return Outcome(min(settled, amount), Proof.SELLER, transaction.lower() if _HASH.fullmatch(transaction) else None)
+    return Outcome(Trigger.PAID, min(settled, amount), transaction.lower() if _HASH.fullmatch(transaction) else None)

@@ -28,15 +28,15 @@ from urllib.parse import urljoin, urlsplit
 from sqlalchemy.exc import SQLAlchemyError
 from x402.schemas import PaymentRequired
 
-from foreseal.payments.ledger import LedgerError
+from foreseal.payments.ledger import LedgerError, Trigger
+from foreseal.payments.ledger.identifiers import identifier
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buying.answers import Headers, read_outcome, read_required
 from foreseal.payments.x402.buying.channels import Channels
 from foreseal.payments.x402.buying.errors import PaymentRefused, Refusal, Rule
 from foreseal.payments.x402.buying.policy import CHANNELS, Offer, Policy
-from foreseal.payments.x402.buying.purchases import LONGEST_SESSION, Intent, Outcome, Purchases
+from foreseal.payments.x402.buying.purchases import Intent, Outcome, Purchases
 from foreseal.payments.x402.buying.signing import Signature, Signer
-from foreseal.payments.x402.buying.tables import Proof
 
 _log = logging.getLogger(__name__)
 
@@ -93,13 +93,11 @@ class Buyer:
 
         A session goes on under its name when the process is started again. Raises ValueError that names the argument.
         """
-        if not session or len(session) > LONGEST_SESSION:
-            raise ValueError(f"session: a name has 1 to {LONGEST_SESSION} characters")
         self.policy = policy
         self.purchases = purchases
-        self.session = session
+        self.session = identifier(session, "session")
         self.payer = address(str(key.address), "key")
-        self._signer = Signer(key, Channels(purchases.database, self.payer))
+        self._signer = Signer(key, Channels(purchases.ledger.database, self.payer))
 
     def pay(self, wanted: Wanted, header: str) -> Payment:
         """Reserve, sign and store what the first offer that the policy allows asks for.
@@ -143,7 +141,7 @@ class Buyer:
 
     def unsent(self, payment: Payment) -> None:
         """Give back what was never sent: there was no connection."""
-        self.purchases.conclude(payment.id, Outcome(None, Proof.UNSENT))
+        self.purchases.conclude(payment.id, Outcome(Trigger.UNSENT))
 
     def _sign(self, wanted: Wanted, offer: Offer, required: PaymentRequired, again: bool) -> Payment:
         reserved: list[tuple[str, int]] = []
@@ -165,7 +163,7 @@ class Buyer:
             self.purchases.present(id, signature.signed)
         except BaseException:  # also where a thread is told to end: nothing has left
             for id, _ in reserved:
-                self.purchases.conclude(id, Outcome(None, Proof.UNSENT), unless_presented=True)
+                self.purchases.conclude(id, Outcome(Trigger.UNSENT), unless_presented=True)
             raise
         return Payment(id, wanted, required, offer, amount, signature, again)
 

@@ -19,15 +19,15 @@ class Channels:
     def get(self, key: str) -> BatchSettlementClientContext | None:
         """What is known of a channel, by its id."""
         with self._database.reading() as tx:
-            found = tx.execute(select(channels.c.state).where(self._same(key))).scalar_one_or_none()
+            found = tx.execute(select(channels.c.record).where(self._same(key))).scalar_one_or_none()
         return None if found is None else BatchSettlementClientContext.from_dict(json.loads(found))
 
     def set(self, key: str, context: BatchSettlementClientContext) -> None:
         """Keep what is known of a channel."""
-        state = json.dumps(context.to_dict(), sort_keys=True)
+        record = json.dumps(context.to_dict(), sort_keys=True)
         with self._database.transaction() as tx:
-            if not tx.execute(update(channels).where(self._same(key)).values(state=state)).rowcount:
-                tx.execute(insert(channels).values(payer=self._payer, channel=key.lower(), state=state))
+            if not tx.execute(update(channels).where(self._same(key)).values(record=record)).rowcount:
+                tx.execute(insert(channels).values(payer=self._payer, channel=key.lower(), record=record))
 
     def delete(self, key: str) -> None:
         """Forget a channel."""

@@ -10,15 +10,11 @@ from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
-from foreseal.payments.ledger import Database, Entry, Overtaken, Unknown
-from foreseal.payments.ledger.timeline import note
+from foreseal.payments.ledger import Duplicate, Ledger, PurchaseState, Step, Trigger, read
 from foreseal.payments.x402.buying.errors import OutcomeUnknown, PaymentRefused, Refusal, Rule
 from foreseal.payments.x402.buying.policy import Offer
-from foreseal.payments.x402.buying.tables import Proof, Stage, budgets, purchases
+from foreseal.payments.x402.buying.tables import budgets, purchases
 from foreseal.payments.x402.identities import Payment
-
-LONGEST_SESSION = 200
-"""Characters of a session's name."""
 
 
 def random_id() -> str:
@@ -45,19 +41,19 @@ class Intent:
 class Outcome:
     """What became of a purchase, and how that is known."""
 
-    settled: int | None
+    trigger: Trigger
+    """UNSENT; PAID or REFUSED by the seller's word; SPENT or UNSPENT by a final block."""
+    settled: int | None = None
     """Smallest units that were taken; None where nothing was and nothing can be any more."""
-    proof: Proof
     transaction: str | None = None
 
 
 class Purchases:
     """The purchases of any number of buyers in one database. May be used by any number of threads and processes."""
 
-    def __init__(self, database: Database, clock: Callable[[], int], new_id: Callable[[], str] = random_id) -> None:
-        """`clock` gives seconds since 1970, and so the day (UTC) that a purchase counts for."""
-        self.database = database
-        self._clock = clock
+    def __init__(self, ledger: Ledger, new_id: Callable[[], str] = random_id) -> None:
+        """The ledger's clock says for which day (UTC) a purchase counts."""
+        self.ledger = ledger
         self._new_id = new_id
 
     def reserve(self, offer: Offer, intent: Intent) -> str:
@@ -66,10 +62,10 @@ class Purchases:
         Raises `PaymentRefused` where a cap would be passed, `OutcomeUnknown` where the outcome of an earlier one for
         the same is; nothing is changed then.
         """
-        now = self._clock()
+        now = self.ledger.clock()
         today = datetime.fromtimestamp(now, UTC).date().isoformat()
         id = self._new_id()
-        with self.database.transaction() as tx:
+        with self.ledger.database.transaction() as tx:
             self._refuse_a_second(tx, intent)
             bounds = (
                 (Rule.PER_SESSION, f"session {intent.session}", offer.caps.per_session),
@@ -80,24 +76,29 @@ class Purchases:
                 if committed + intent.amount > cap:
                     raise PaymentRefused((_over(rule, period, intent.amount, committed, cap, offer),))
                 _commit(tx, (intent.payer, offer.asset.network, offer.asset.token, period), committed + intent.amount)
+            values = {"id": id, "day": today, "reserved_at": now, **_row(offer, intent)}
             try:
                 with tx.begin_nested():
-                    tx.execute(insert(purchases).values(id=id, day=today, reserved_at=now, **_row(offer, intent)))
-            except IntegrityError:  # somebody else was between the look and the insertion
+                    self.ledger.create(tx, purchases, Trigger.RESERVE, **values)
+            except Duplicate:  # somebody else was between the look and the insertion
                 self._refuse_a_second(tx, intent)
                 raise
-            note(tx, Entry(purchases.name, id, now, "reserve", None, Stage.RESERVED, {}))
         return id
 
     def present(self, id: str, signed: Payment) -> None:
-        """Store what was signed, before it leaves. Raises `Overtaken` if the purchase was given back meanwhile."""
+        """Store what was signed, before it leaves.
+
+        Raises `NotAllowed` or `Overtaken` if the purchase was given back meanwhile.
+        """
         values = {"contract": signed.key.contract, "nonce": signed.key.nonce, "valid_before": signed.deadline}
-        with self.database.transaction() as tx:
-            self._move(tx, self._read(tx, id), "present", Stage.RESERVED, stage=Stage.PRESENTED, **values)
+        with self.ledger.database.transaction() as tx:
+            row = read(tx, purchases, id)
+            tx.execute(update(purchases).where(purchases.c.id == id).values(**values))
+            self.ledger.move(tx, purchases, row, Trigger.PRESENT)
 
     def point(self, id: str, status_url: str) -> None:
         """Keep where the seller says what became of a purchase."""
-        with self.database.transaction() as tx:
+        with self.ledger.database.transaction() as tx:
             tx.execute(update(purchases).where(purchases.c.id == id).values(status_url=status_url))
 
     def conclude(self, id: str, outcome: Outcome, unless_presented: bool = False) -> bool:
@@ -106,9 +107,10 @@ class Purchases:
         What the chain said is never changed again, and what the seller said only by the chain. Raises ValueError for
         more than was signed, `Overtaken` where another outcome came first: read again.
         """
-        with self.database.transaction() as tx:
-            row = self._read(tx, id)
-            if not _is_news(row, outcome) or (unless_presented and row.stage is not Stage.RESERVED):
+        with self.ledger.database.transaction() as tx:
+            row = read(tx, purchases, id)
+            news = self.ledger.allows(purchases, row, outcome.trigger)
+            if not news or (unless_presented and row.state is not PurchaseState.RESERVED):
                 return False
             settled = outcome.settled or 0
             if not 0 <= settled <= row.amount:
@@ -120,28 +122,20 @@ class Purchases:
                 committed = _find(tx, key)
                 assert committed is not None, "a purchase was reserved in both"
                 _commit(tx, key, committed + difference)
-            stage = Stage.RETURNED if outcome.settled is None else Stage.SPENT
-            self._move(
-                tx,
-                row,
-                "conclude",
-                row.stage,
-                stage=stage,
-                settled=outcome.settled,
-                proof=outcome.proof,
-                open_key=None,
-                transaction_hash=outcome.transaction or row.transaction_hash,
-            )
+            transaction = outcome.transaction or row.transaction_hash
+            values = {"settled": outcome.settled, "open_key": None, "transaction_hash": transaction}
+            tx.execute(update(purchases).where(purchases.c.id == id).values(**values))
+            self.ledger.move(tx, purchases, row, outcome.trigger, settled=str(settled))
             return True
 
     def get(self, id: str) -> Row[Any]:
         """A purchase. Raises `Unknown`."""
-        with self.database.reading() as tx:
-            return self._read(tx, id)
+        with self.ledger.database.reading() as tx:
+            return read(tx, purchases, id)
 
     def payers(self) -> list[str]:
         """The accounts that bought something."""
-        with self.database.reading() as tx:
+        with self.ledger.database.reading() as tx:
             return sorted(tx.execute(select(purchases.c.payer).distinct()).scalars())
 
     def unsettled(self, payer: str) -> list[Row[Any]]:
@@ -149,33 +143,17 @@ class Purchases:
 
         Vouchers are not among them: they move nothing, and the chain does not know of them.
         """
-        open = purchases.c.stage.in_((Stage.RESERVED, Stage.PRESENTED)) | (purchases.c.proof == Proof.SELLER)
+        open = purchases.c.step != Step.FINAL
         open &= purchases.c.contract.is_(None) | (purchases.c.contract != BATCH_SETTLEMENT)
         wanted = select(purchases).where((purchases.c.payer == payer) & open).order_by(purchases.c.reserved_at)
-        with self.database.reading() as tx:
+        with self.ledger.database.reading() as tx:
             return list(tx.execute(wanted))
 
     def shares_transaction(self, row: Row[Any]) -> bool:
         """Whether another purchase is said to be paid by the same transaction."""
         same = (purchases.c.network == row.network) & (purchases.c.transaction_hash == row.transaction_hash)
-        with self.database.reading() as tx:
+        with self.ledger.database.reading() as tx:
             return tx.execute(select(purchases.c.id).where(same & (purchases.c.id != row.id))).first() is not None
-
-    def _read(self, tx: Connection, id: str) -> Row[Any]:
-        row = tx.execute(select(purchases).where(purchases.c.id == id)).one_or_none()
-        if row is None:
-            raise Unknown(f"purchases: there is no {id}")
-        return row
-
-    def _move(self, tx: Connection, row: Row[Any], trigger: str, before: Stage, **values: Any) -> None:
-        same = (purchases.c.id == row.id) & (purchases.c.stage == before)
-        same &= purchases.c.proof.is_(None) if row.proof is None else purchases.c.proof == row.proof
-        if tx.execute(update(purchases).where(same).values(**values)).rowcount != 1:
-            raise Overtaken(f"purchases: {row.id} is no longer {before}")
-        told = {
-            name: str(value) for name, value in values.items() if name in ("settled", "proof") and value is not None
-        }
-        note(tx, Entry(purchases.name, row.id, self._clock(), trigger, row.stage, values["stage"], told))
 
     def _refuse_a_second(self, tx: Connection, intent: Intent) -> None:
         if intent.open_key is not None:
@@ -186,23 +164,13 @@ class Purchases:
 
 def counted(row: Row[Any]) -> int:
     """Smallest units by which a purchase counts against the caps."""
-    match row.stage:
-        case Stage.RESERVED | Stage.PRESENTED:
+    match row.state:
+        case PurchaseState.RESERVED | PurchaseState.PRESENTED:
             return int(row.amount)
-        case Stage.SPENT:
+        case PurchaseState.SPENT:
             return int(row.settled)
         case _:
             return 0
-
-
-def _is_news(row: Row[Any], outcome: Outcome) -> bool:
-    match row.proof:
-        case None:
-            return True
-        case Proof.SELLER:
-            return outcome.proof is Proof.CHAIN
-        case _:
-            return False
 
 
 def _row(offer: Offer, intent: Intent) -> dict[str, Any]:
@@ -216,7 +184,6 @@ def _row(offer: Offer, intent: Intent) -> dict[str, Any]:
         "asset": offer.asset.token,
         "payee": offer.payee,
         "amount": intent.amount,
-        "stage": Stage.RESERVED,
     }
 
 

@@ -17,11 +17,11 @@ from sqlalchemy import Row, select
 
 from foreseal.payments.chain import ChainError, Node
 from foreseal.payments.chain.token import transfers
-from foreseal.payments.ledger import Database, Overtaken
+from foreseal.payments.ledger import Database, Overtaken, PurchaseState, Trigger
 from foreseal.payments.x402.buying.answers import read_status
 from foreseal.payments.x402.buying.policy import Asset
 from foreseal.payments.x402.buying.purchases import Outcome, Purchases
-from foreseal.payments.x402.buying.tables import Proof, Stage, purchases
+from foreseal.payments.x402.buying.tables import purchases
 from foreseal.payments.x402.identities import PaymentKey
 from foreseal.payments.x402.proof import Fate, Status, look
 
@@ -50,16 +50,14 @@ class Reconciliation:
         self,
         purchases: Purchases,
         nodes: Mapping[str, Node],
-        clock: Callable[[], int],
         sellers: httpx.Client | None = None,
     ) -> None:
-        """`nodes` by network, as in CAIP-2; `clock` gives seconds since 1970.
+        """`nodes` by network, as in CAIP-2.
 
         `sellers` asks those that named a place for it what became of a payment; without it no seller's word counts.
         """
         self._purchases = purchases
         self._nodes = nodes
-        self._clock = clock
         self._sellers = sellers
 
     def run(self, payer: str, progress: Callable[[int, int], None] = lambda done, of: None) -> Found:
@@ -68,29 +66,30 @@ class Reconciliation:
         for done, row in enumerate(rows):
             progress(done, len(rows))
             try:
-                outcome = self._outcome(row)
-                if outcome is not None and self._purchases.conclude(row.id, outcome, row.stage is Stage.RESERVED):
+                outcome, reserved = self._outcome(row), row.state is PurchaseState.RESERVED
+                if outcome is not None and self._purchases.conclude(row.id, outcome, unless_presented=reserved):
                     found.concluded += 1
             except Overtaken:  # its buyer was quicker
                 outcome = None
             except (ChainError, httpx.HTTPError) as error:
                 found.errors[row.id] = str(error)
                 outcome = None
-            found.open += outcome is None or outcome.proof is Proof.SELLER
+            found.open += outcome is None or outcome.trigger in (Trigger.PAID, Trigger.REFUSED)
         progress(len(rows), len(rows))
         return found
 
     def _outcome(self, row: Row[Any]) -> Outcome | None:
-        if row.stage is Stage.RESERVED:
-            return Outcome(None, Proof.UNSENT) if row.reserved_at + _ABANDONED < self._clock() else None
+        if row.state is PurchaseState.RESERVED:
+            abandoned = row.reserved_at + _ABANDONED < self._purchases.ledger.clock()
+            return Outcome(Trigger.UNSENT) if abandoned else None
         node = self._nodes.get(row.network)
         if node is not None:
             status = look(node, payment_key(row), row.valid_before)
             if status.never:
-                return Outcome(None, Proof.CHAIN, status.transaction)
+                return Outcome(Trigger.UNSPENT, None, status.transaction)
             if status.final:
-                return Outcome(self._settled(node, row, status), Proof.CHAIN, status.transaction)
-        return self._told(row) if row.stage is Stage.PRESENTED else None
+                return Outcome(Trigger.SPENT, self._settled(node, row, status), status.transaction)
+        return self._told(row) if row.state is PurchaseState.PRESENTED else None
 
     def _told(self, row: Row[Any]) -> Outcome | None:
         """What the seller says at the place that it named."""
@@ -153,7 +152,7 @@ def totals(database: Database, payer: str | None = None) -> list[Totals]:
             sums = found.setdefault(key, new)
             sums.purchases += 1
             taken = row.settled or 0
-            if row.stage in (Stage.RESERVED, Stage.PRESENTED):
+            if row.state in (PurchaseState.RESERVED, PurchaseState.PRESENTED):
                 sums.reserved += row.amount
             else:
                 sums.spent += taken

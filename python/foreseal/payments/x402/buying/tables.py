@@ -1,42 +1,11 @@
 """The buyer's tables, in the same database as the ledger's; columns as there."""
 
-from enum import StrEnum
-
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, String, Table, Text
 
 from foreseal.payments.ledger.columns import Units, Word
+from foreseal.payments.ledger.states import PURCHASE, PurchaseState, Step
 from foreseal.payments.ledger.tables import metadata
-
-
-class Stage(StrEnum):
-    """What a purchase has come to.
-
-    ```text
-    Reserved --signed and stored--> Presented --+--> Spent
-        |                                       |      ^
-        '---------------------------------------+--> Returned      a return that was believed, disproved by the chain
-    ```
-    """
-
-    RESERVED = "Reserved"
-    """The amount counts; nothing was signed, or what was signed never left the process."""
-    PRESENTED = "Presented"
-    """The signature is on its way, or there: until its outcome is known, it may be settled."""
-    SPENT = "Spent"
-    RETURNED = "Returned"
-    """Nothing of it counts."""
-
-
-class Proof(StrEnum):
-    """Why it is known what became of a purchase."""
-
-    UNSENT = "unsent"
-    """It never left this machine."""
-    SELLER = "seller"
-    """The seller says so."""
-    CHAIN = "chain"
-    """A final block says so."""
-
+from foreseal.payments.ledger.transitions import TRANSITIONS
 
 purchases = Table(
     "purchases",
@@ -55,16 +24,17 @@ purchases = Table(
     Column("payee", String(42), nullable=False),
     Column("amount", Units, nullable=False),
     Column("settled", Units),
-    Column("stage", Word(Stage), nullable=False),
-    Column("proof", Word(Proof)),
     # By which the chain knows the payment (`identities.PaymentKey`), and its end.
     Column("contract", String(42)),
     Column("nonce", LargeBinary(32)),
     Column("valid_before", BigInteger),
     Column("transaction_hash", String(66)),
     Column("status_url", Text),
-    Index("purchases_stage", "stage", "proof"),
+    Column("state", Word(PurchaseState), nullable=False),
+    Column("step", Word(Step), nullable=False),
+    Index("purchases_place", "state", "step"),
     Index("purchases_transaction", "transaction_hash"),
+    info={TRANSITIONS: PURCHASE},
 )
 
 budgets = Table(
@@ -84,5 +54,5 @@ channels = Table(
     metadata,
     Column("payer", String(42), primary_key=True),
     Column("channel", String(66), primary_key=True),
-    Column("state", Text, nullable=False),
+    Column("record", Text, nullable=False),
 )
