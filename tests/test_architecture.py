@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Crates by layer; one may depend on lower layers only.
 CRATES = {
     "buckets": 0,
+    "load": 0,
     "types": 0,
     "trie": 1,
     "state": 2,
@@ -36,6 +37,7 @@ PYTHON = {
     "preconfirmation": 1,
     "rpc": 1,
     "testing": 1,
+    "bench": 2,
     "payments": 2,
     "server": 2,
     "supervisor": 3,

@@ -4,10 +4,11 @@ use std::io;
 
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
+use foreseal_load::{LoadError, SigningError, TargetError};
 use foreseal_node::{BackupError, ControlError, NodeError};
 use foreseal_rpc::{MisfitError, RpcError};
 use foreseal_store::StoreError;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -52,6 +53,34 @@ impl From<AccountsError> for PyErr {
             AccountsError::Mnemonic(_) | AccountsError::Derivation(_) | AccountsError::TooMany(_) => {
                 PyValueError::new_err(error.to_string())
             }
+        }
+    }
+}
+
+/// What the load generator cannot do.
+#[derive(Debug, thiserror::Error)]
+pub enum GeneratorError {
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error(transparent)]
+    Signing(#[from] SigningError),
+    #[error("{name}: {why}")]
+    Argument { name: &'static str, why: String },
+}
+
+impl From<GeneratorError> for PyErr {
+    fn from(error: GeneratorError) -> Self {
+        let text = error.to_string();
+        match error {
+            GeneratorError::Load(
+                LoadError::Open { .. } | LoadError::Poll(_) | LoadError::Subscription(_),
+            ) => PyOSError::new_err(text),
+            GeneratorError::Load(LoadError::Plan(_))
+            | GeneratorError::Target(_)
+            | GeneratorError::Signing(_)
+            | GeneratorError::Argument { .. } => PyValueError::new_err(text),
         }
     }
 }

@@ -12,6 +12,7 @@ mod figures;
 mod genesis;
 mod input;
 mod journal;
+mod load;
 mod log;
 mod methods;
 mod node;
@@ -48,6 +49,8 @@ mod _core {
     use crate::genesis::newest_genesis;
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
+    #[pymodule_export]
+    use crate::load::{PyLoad, PyResponder, PySubscribers, read_answer, sign_transactions};
     #[pymodule_export]
     use crate::methods::{method_names, openrpc};
     #[pymodule_export]

@@ -36,12 +36,24 @@ impl Progress {
     }
 }
 
-/// Does `work` without the GIL.
+/// Does `work` on a data directory without the GIL.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Bound<'_, PyAny>,
     work: impl FnOnce(&mut Progress) -> Result<T, CoreError> + Send,
 ) -> PyResult<T> {
+    watching(py, progress, work)
+}
+
+/// Does `work` that fails in any way without the GIL.
+pub fn watching<T: Send, E: Send>(
+    py: Python<'_>,
+    progress: Bound<'_, PyAny>,
+    work: impl FnOnce(&mut Progress) -> Result<T, E> + Send,
+) -> PyResult<T>
+where
+    PyErr: From<E>,
+{
     let mut progress = Progress { callable: progress.unbind(), looked: Instant::now(), ended: Ok(()) };
     let result = py.detach(|| work(&mut progress));
     progress.ended?;

@@ -1,0 +1,254 @@
+//! The reader of HTTP/1.1 answers (RFC 9112): it is given all bytes since the answer began, as often as more came.
+
+use std::ops::Range;
+
+/// Bytes of a head, and header lines in it.
+const LONGEST_HEAD: usize = 64 << 10;
+const MOST_LINES: usize = 100;
+/// Bytes of a line before a chunk, and of all lines behind the last one.
+const LONGEST_LINE: usize = 1 << 10;
+const LONGEST_TRAILER: usize = 8 << 10;
+/// Bytes of a body.
+const LARGEST: usize = 1 << 30;
+
+/// Why bytes are no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadAnswer {
+    #[error("the head is no HTTP/1.1: {0}")]
+    Head(httparse::Error),
+    #[error("a head of more than {LONGEST_HEAD} bytes")]
+    LongHead,
+    #[error("a Content-Length that is no number, or two of them")]
+    Length,
+    #[error("a Transfer-Encoding that is not just `chunked`, or one beside a Content-Length")]
+    Encoding,
+    #[error("a chunk that does not begin or end as one")]
+    Chunk,
+    #[error("a body of more than {LARGEST} bytes")]
+    Large,
+    #[error("bytes behind the answer")]
+    More,
+    #[error("the connection ended inside an answer")]
+    Cut,
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    /// Bytes of the answer, head and all.
+    pub end: usize,
+    /// Whether the connection may be used again.
+    pub keeps: bool,
+    body: Option<Range<usize>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Framing {
+    Length(usize),
+    Chunked,
+    ToTheEnd,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    status: u16,
+    end: usize,
+    framing: Framing,
+    keeps: bool,
+}
+
+/// Reads one answer after the other.
+#[derive(Debug, Default)]
+pub struct AnswerReader {
+    head: Option<Head>,
+    /// Where the next chunk's line begins.
+    at: usize,
+    /// Chunks, joined.
+    joined: Vec<u8>,
+}
+
+impl AnswerReader {
+    /// The answer that `data` begins with, once it is whole. `ended` says that no more bytes will come.
+    pub fn read(&mut self, data: &[u8], ended: bool) -> Result<Option<Answer>, BadAnswer> {
+        let Some(head) = self.head(data)? else {
+            return if ended && !data.is_empty() { Err(BadAnswer::Cut) } else { Ok(None) };
+        };
+        let whole = match head.framing {
+            Framing::Length(length) => {
+                let end = head.end + length;
+                (data.len() >= end).then_some((end, Some(head.end..end)))
+            }
+            Framing::Chunked => self.chunks(data)?.map(|end| (end, None)),
+            Framing::ToTheEnd if data.len() - head.end > LARGEST => return Err(BadAnswer::Large),
+            Framing::ToTheEnd => ended.then_some((data.len(), Some(head.end..data.len()))),
+        };
+        match whole {
+            None if ended => Err(BadAnswer::Cut),
+            None => Ok(None),
+            Some((end, body)) => {
+                let keeps = head.keeps && !ended;
+                Ok(Some(Answer { status: head.status, end, keeps, body }))
+            }
+        }
+    }
+
+    /// Bytes that the whole answer will have at least, where that is known.
+    pub fn expected(&self) -> usize {
+        match self.head {
+            Some(Head { end, framing: Framing::Length(length), .. }) => end + length,
+            _ => 0,
+        }
+    }
+
+    /// The body of an answer that was read from `data`.
+    pub fn body<'a>(&'a self, answer: &Answer, data: &'a [u8]) -> &'a [u8] {
+        answer.body.as_ref().map_or(&self.joined[..], |range| data.get(range.clone()).unwrap_or_default())
+    }
+
+    /// Begins with the next answer.
+    pub fn reset(&mut self) {
+        self.head = None;
+        self.at = 0;
+        self.joined.clear();
+    }
+
+    fn head(&mut self, data: &[u8]) -> Result<Option<Head>, BadAnswer> {
+        if self.head.is_none() {
+            self.head = parse_head(data)?;
+            self.at = self.head.map_or(0, |head| head.end);
+        }
+        Ok(self.head)
+    }
+
+    /// Where the answer ends, once its last chunk and its trailer are there.
+    fn chunks(&mut self, data: &[u8]) -> Result<Option<usize>, BadAnswer> {
+        loop {
+            let rest = data.get(self.at..).unwrap_or_default();
+            let Some(line) = line(rest, LONGEST_LINE)? else { return Ok(None) };
+            let size = chunk_size(line)?;
+            let start = line.len() + 2;
+            if size == 0 {
+                return Ok(trailer(&rest[start..])?.map(|length| self.at + start + length));
+            }
+            if self.joined.len() + size > LARGEST {
+                return Err(BadAnswer::Large);
+            }
+            let Some(end) = rest.get(start + size..start + size + 2) else { return Ok(None) };
+            if end != b"\r\n" {
+                return Err(BadAnswer::Chunk);
+            }
+            self.joined.extend_from_slice(&rest[start..start + size]);
+            self.at += start + size + 2;
+        }
+    }
+}
+
+/// The head, once it is whole; one that only announces another (1xx, but for 101) is passed over.
+fn parse_head(data: &[u8]) -> Result<Option<Head>, BadAnswer> {
+    let mut start = 0;
+    loop {
+        let bytes = &data[start..];
+        let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
+        let mut response = httparse::Response::new(&mut lines);
+        let length = match response.parse(bytes).map_err(BadAnswer::Head)? {
+            httparse::Status::Complete(length) => length,
+            httparse::Status::Partial if bytes.len() > LONGEST_HEAD => return Err(BadAnswer::LongHead),
+            httparse::Status::Partial => return Ok(None),
+        };
+        let status = response.code.unwrap_or_default();
+        if length > LONGEST_HEAD {
+            return Err(BadAnswer::LongHead);
+        }
+        start += length;
+        if (100..200).contains(&status) && status != 101 {
+            if start > LONGEST_HEAD {
+                return Err(BadAnswer::LongHead);
+            }
+            continue;
+        }
+        let framing = framing(status, response.headers)?;
+        let keeps =
+            keeps(response.version == Some(1), response.headers) && !matches!(framing, Framing::ToTheEnd);
+        return Ok(Some(Head { status, end: start, framing, keeps }));
+    }
+}
+
+fn framing(status: u16, lines: &[httparse::Header<'_>]) -> Result<Framing, BadAnswer> {
+    let mut length: Option<usize> = None;
+    let mut chunked = false;
+    for line in lines {
+        if line.name.eq_ignore_ascii_case("content-length") {
+            if length.is_some() || line.value.is_empty() || !line.value.iter().all(u8::is_ascii_digit) {
+                return Err(BadAnswer::Length);
+            }
+            let number = std::str::from_utf8(line.value).ok().and_then(|digits| digits.parse::<usize>().ok());
+            length = Some(number.filter(|number| *number <= LARGEST).ok_or(BadAnswer::Large)?);
+        } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
+            if chunked || !line.value.eq_ignore_ascii_case(b"chunked") {
+                return Err(BadAnswer::Encoding);
+            }
+            chunked = true;
+        }
+    }
+    match (chunked, length) {
+        (true, Some(_)) => Err(BadAnswer::Encoding),
+        _ if matches!(status, 101 | 204 | 304) => Ok(Framing::Length(0)),
+        (true, None) => Ok(Framing::Chunked),
+        (false, Some(length)) => Ok(Framing::Length(length)),
+        (false, None) => Ok(Framing::ToTheEnd),
+    }
+}
+
+/// Whether the connection goes on (RFC 9112, section 9.3).
+fn keeps(newest: bool, lines: &[httparse::Header<'_>]) -> bool {
+    let said = |word: &str| {
+        lines.iter().filter(|line| line.name.eq_ignore_ascii_case("connection")).any(|line| {
+            line.value
+                .split(|byte| *byte == b',')
+                .any(|part| part.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+        })
+    };
+    if newest { !said("close") } else { said("keep-alive") && !said("close") }
+}
+
+/// What is before the first end of a line, once that is there.
+fn line(data: &[u8], longest: usize) -> Result<Option<&[u8]>, BadAnswer> {
+    let looked = &data[..data.len().min(longest)];
+    match memchr::memchr(b'\n', looked) {
+        Some(end) if end > 0 && looked[end - 1] == b'\r' => Ok(Some(&looked[..end - 1])),
+        Some(_) => Err(BadAnswer::Chunk),
+        None if looked.len() == longest => Err(BadAnswer::Chunk),
+        None => Ok(None),
+    }
+}
+
+/// The number before a chunk; what follows a semicolon means nothing.
+fn chunk_size(line: &[u8]) -> Result<usize, BadAnswer> {
+    let end = memchr::memchr(b';', line).unwrap_or(line.len());
+    let digits = line[..end].trim_ascii_end();
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(BadAnswer::Chunk);
+    }
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| usize::from_str_radix(digits, 16).ok());
+    number.filter(|number| *number <= LARGEST).ok_or(BadAnswer::Large)
+}
+
+/// Bytes of the lines behind the last chunk, with the empty one that ends them.
+fn trailer(data: &[u8]) -> Result<Option<usize>, BadAnswer> {
+    let mut length = 0;
+    while let Some(line) = line(&data[length..], LONGEST_LINE)? {
+        length += line.len() + 2;
+        if line.is_empty() {
+            return Ok(Some(length));
+        }
+        if length > LONGEST_TRAILER || memchr::memchr(b':', line).is_none_or(|at| at == 0) {
+            return Err(BadAnswer::Chunk);
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

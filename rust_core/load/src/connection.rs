@@ -1,0 +1,310 @@
+//! One connection to a node: its buffer, and what is still to be written.
+
+use std::io::{self, Read, Write};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+
+use crate::message::{Message, PONG};
+use crate::target::frame;
+use crate::{AnswerReader, MessageReader, Target, Transport, verdict};
+
+const BUFFER: usize = 64 << 10;
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the server does not open a WebSocket: {0}")]
+    Refused(String),
+}
+
+/// What became of a request, or came without one.
+#[derive(Debug)]
+pub enum Outcome {
+    /// More is needed.
+    Waiting,
+    /// A result of so many bytes.
+    Result(usize),
+    /// Bytes that are no result, and the status where there was one. What follows them cannot be told.
+    Wrong { status: u16, why: String, kept: Vec<u8> },
+    /// The server ended the connection before it had said anything.
+    Ended,
+}
+
+enum Reader {
+    Http(AnswerReader),
+    WebSocket(MessageReader),
+}
+
+/// An open connection.
+pub struct Connection {
+    stream: TcpStream,
+    reader: Reader,
+    input: Vec<u8>,
+    filled: usize,
+    /// Number of the request that is being written, and how many of its bytes are.
+    sending: Option<(usize, usize)>,
+    /// Pongs, behind that.
+    control: Vec<u8>,
+    open: bool,
+}
+
+impl Connection {
+    /// Connects, and opens a WebSocket where one is asked for, within `patience`.
+    pub fn open(target: &Target, transport: Transport, patience: Duration) -> Result<Self, OpenError> {
+        let deadline = Instant::now() + patience;
+        let mut stream = std::net::TcpStream::connect_timeout(&target.address, patience)?;
+        stream.set_nodelay(true)?;
+        let (mut reader, mut rest) = (Reader::Http(AnswerReader::default()), Vec::new());
+        if transport == Transport::WebSocket {
+            rest = upgraded(&mut stream, target, deadline)?;
+            reader = Reader::WebSocket(MessageReader::default());
+        }
+        stream.set_read_timeout(None)?;
+        stream.set_nonblocking(true)?;
+        let filled = rest.len();
+        rest.resize(BUFFER.max(filled), 0);
+        let stream = TcpStream::from_std(stream);
+        let control = Vec::new();
+        Ok(Self { stream, reader, input: rest, filled, sending: None, control, open: true })
+    }
+
+    /// What the poll watches.
+    pub fn stream(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+
+    /// Whether another request can be sent.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Writes request `number` of `requests`, as far as that goes now.
+    pub fn send(&mut self, number: usize, requests: &[Vec<u8>]) -> io::Result<()> {
+        self.sending = Some((number, 0));
+        self.flush(requests)
+    }
+
+    /// Writes what is left.
+    pub fn flush(&mut self, requests: &[Vec<u8>]) -> io::Result<()> {
+        while let Some((number, written)) = self.sending {
+            let request = &requests[number];
+            match self.stream.write(&request[written..]) {
+                Ok(more) if written + more == request.len() => self.sending = None,
+                Ok(more) => self.sending = Some((number, written + more)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        while !self.control.is_empty() {
+            match self.stream.write(&self.control) {
+                Ok(written) => drop(self.control.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, up to the end of an answer. Bytes that come without a request are `Wrong` over HTTP. `closed`
+    /// says that the event told of an end as well: it may be behind bytes that a short read gives.
+    pub fn receive(&mut self, waits: bool, closed: bool) -> Outcome {
+        loop {
+            // What was read with the message before may hold this one.
+            match self.look(waits, false) {
+                Outcome::Waiting => {}
+                outcome => return outcome,
+            }
+            if self.filled == self.input.len() {
+                let least = match &self.reader {
+                    Reader::Http(reader) => reader.expected(),
+                    Reader::WebSocket(_) => 0,
+                };
+                self.input.resize(least.max(2 * self.filled), 0);
+            }
+            let space = self.input.len() - self.filled;
+            match self.stream.read(&mut self.input[self.filled..]) {
+                Ok(0) => return self.ended(waits),
+                Ok(read) => {
+                    self.filled += read;
+                    let outcome = self.look(waits, false);
+                    // A short read has emptied the socket: the next bytes are a new event (epoll(7)).
+                    if (read < space && !closed) || !matches!(outcome, Outcome::Waiting) {
+                        return outcome;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Outcome::Waiting,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) if self.filled == 0 => {
+                    self.open = false;
+                    return Outcome::Ended;
+                }
+                Err(error) => return self.wrong(0, error.to_string()),
+            }
+        }
+    }
+
+    /// Hands every message that was read to `heard`, and reads on until nothing is there; false once it has ended.
+    pub fn listen(&mut self, heard: &mut dyn FnMut(&[u8])) -> Result<(), String> {
+        loop {
+            if let Reader::WebSocket(reader) = &mut self.reader {
+                let mut at = 0;
+                while let Some((message, end)) =
+                    reader.read(&self.input[at..self.filled]).map_err(|bad| bad.to_string())?
+                {
+                    match message {
+                        Message::Data(text) => heard(text),
+                        Message::Ping(payload) => self.control.extend(frame(PONG, payload)),
+                        Message::Nothing => {}
+                    }
+                    at += end;
+                }
+                self.input.copy_within(at..self.filled, 0);
+                self.filled -= at;
+            }
+            self.flush(&[]).map_err(|error| error.to_string())?;
+            if self.filled == self.input.len() {
+                self.input.resize(2 * self.filled, 0);
+            }
+            match self.stream.read(&mut self.input[self.filled..]) {
+                Ok(0) => return Err("the server ended the connection".to_owned()),
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    fn look(&mut self, waits: bool, ended: bool) -> Outcome {
+        if matches!(self.reader, Reader::Http(_)) {
+            self.look_http(waits, ended)
+        } else {
+            self.look_messages()
+        }
+    }
+
+    fn look_http(&mut self, waits: bool, ended: bool) -> Outcome {
+        let Reader::Http(reader) = &mut self.reader else { return Outcome::Waiting };
+        if !waits && self.filled > 0 {
+            return self.wrong(0, "bytes that nobody asked for".to_owned());
+        }
+        let data = &self.input[..self.filled];
+        let answer = match reader.read(data, ended) {
+            Ok(None) => return Outcome::Waiting,
+            Ok(Some(answer)) if answer.end < data.len() => {
+                return self.wrong(answer.status, crate::BadAnswer::More.to_string());
+            }
+            Ok(Some(answer)) => answer,
+            Err(bad) => return self.wrong(0, bad.to_string()),
+        };
+        let body = reader.body(&answer, data);
+        let outcome = match verdict(answer.status, body) {
+            None => Outcome::Result(body.len()),
+            Some(why) => {
+                let kept = body[..body.len().min(BUFFER)].to_vec();
+                Outcome::Wrong { status: answer.status, why: why.to_owned(), kept }
+            }
+        };
+        reader.reset();
+        self.filled = 0;
+        self.open &= answer.keeps;
+        outcome
+    }
+
+    /// The first message that is not a control frame; those that follow it stay for the next look.
+    fn look_messages(&mut self) -> Outcome {
+        let Reader::WebSocket(reader) = &mut self.reader else { return Outcome::Waiting };
+        let mut at = 0;
+        let mut outcome = Outcome::Waiting;
+        while matches!(outcome, Outcome::Waiting) {
+            match reader.read(&self.input[at..self.filled]) {
+                Ok(None) => break,
+                Ok(Some((message, end))) => {
+                    match message {
+                        Message::Data(text) => {
+                            outcome = match verdict(200, text) {
+                                None => Outcome::Result(text.len()),
+                                Some(why) => {
+                                    let kept = text[..text.len().min(BUFFER)].to_vec();
+                                    Outcome::Wrong { status: 0, why: why.to_owned(), kept }
+                                }
+                            }
+                        }
+                        Message::Ping(payload) => self.control.extend(frame(PONG, payload)),
+                        Message::Nothing => {}
+                    }
+                    at += end;
+                }
+                Err(bad) => return self.wrong(0, bad.to_string()),
+            }
+        }
+        self.input.copy_within(at..self.filled, 0);
+        self.filled -= at;
+        outcome
+    }
+
+    fn ended(&mut self, waits: bool) -> Outcome {
+        self.open = false;
+        if self.filled == 0 {
+            return Outcome::Ended;
+        }
+        match self.look(waits, true) {
+            Outcome::Waiting => self.wrong(0, crate::BadAnswer::Cut.to_string()),
+            outcome => outcome,
+        }
+    }
+
+    fn wrong(&mut self, status: u16, why: String) -> Outcome {
+        self.open = false;
+        let kept = self.input[..self.filled.min(BUFFER)].to_vec();
+        self.filled = 0;
+        Outcome::Wrong { status, why, kept }
+    }
+}
+
+/// Asks for a WebSocket and reads the answer; the bytes behind it.
+fn upgraded(
+    stream: &mut std::net::TcpStream,
+    target: &Target,
+    deadline: Instant,
+) -> Result<Vec<u8>, OpenError> {
+    let refused =
+        |data: &[u8]| OpenError::Refused(String::from_utf8_lossy(&data[..data.len().min(300)]).into_owned());
+    stream.set_write_timeout(Some(left(deadline)?))?;
+    stream.write_all(&target.opening())?;
+    let (mut data, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let mut lines = [httparse::EMPTY_HEADER; 64];
+        let mut response = httparse::Response::new(&mut lines);
+        match response.parse(&data) {
+            Ok(httparse::Status::Complete(end)) => {
+                let accept = response
+                    .headers
+                    .iter()
+                    .find(|line| line.name.eq_ignore_ascii_case("sec-websocket-accept"));
+                let accepted = accept.is_some_and(|line| line.value == Target::accept().as_bytes());
+                if response.code != Some(101) || !accepted {
+                    return Err(refused(&data));
+                }
+                return Ok(data.split_off(end));
+            }
+            Ok(httparse::Status::Partial) if data.len() <= BUFFER => {}
+            _ => return Err(refused(&data)),
+        }
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut piece)? {
+            0 => return Err(refused(&data)),
+            read => data.extend_from_slice(&piece[..read]),
+        }
+    }
+}
+
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}

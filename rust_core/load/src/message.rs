@@ -1,0 +1,175 @@
+//! The reader of WebSocket messages from a server (RFC 6455, section 5).
+
+/// Bytes of a message.
+const LARGEST: u64 = 1 << 30;
+/// Bytes of a control frame's payload.
+const LARGEST_CONTROL: u64 = 125;
+
+const CONTINUATION: u8 = 0;
+const TEXT: u8 = 1;
+const BINARY: u8 = 2;
+const CLOSE: u8 = 8;
+pub const PING: u8 = 9;
+pub const PONG: u8 = 10;
+
+/// Why bytes are no messages.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadMessage {
+    #[error("a frame with reserved bits, of no known kind, or masked")]
+    Frame,
+    #[error("a control frame in pieces or of more than {LARGEST_CONTROL} bytes")]
+    Control,
+    #[error("a message that goes on without having begun, or begins inside another")]
+    Order,
+    #[error("a message of more than {LARGEST} bytes")]
+    Large,
+    #[error("the server closed the connection: {0}")]
+    Closed(String),
+}
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// A whole text or binary message.
+    Data(&'a [u8]),
+    /// To be answered by a pong with the same bytes.
+    Ping(&'a [u8]),
+    /// Nothing that matters.
+    Nothing,
+}
+
+/// Reads one message after the other; keeps the pieces of one that comes in several frames.
+#[derive(Debug, Default)]
+pub struct MessageReader {
+    pieces: Vec<u8>,
+    open: bool,
+}
+
+impl MessageReader {
+    /// What the first frame of `data` completes, and its bytes; `None` while it is not whole.
+    pub fn read<'a>(&'a mut self, data: &'a [u8]) -> Result<Option<(Message<'a>, usize)>, BadMessage> {
+        let Some(frame) = Frame::of(data)? else { return Ok(None) };
+        let Frame { last, opcode, payload, end } = frame;
+        let message = match opcode {
+            PING => Message::Ping(payload),
+            PONG => Message::Nothing,
+            CLOSE => return Err(BadMessage::Closed(reason(payload))),
+            _ if (opcode == CONTINUATION) != self.open => return Err(BadMessage::Order),
+            _ if last && !self.open => Message::Data(payload),
+            _ => {
+                if !self.open {
+                    self.pieces.clear();
+                }
+                if (self.pieces.len() + payload.len()) as u64 > LARGEST {
+                    return Err(BadMessage::Large);
+                }
+                self.pieces.extend_from_slice(payload);
+                self.open = !last;
+                if last { Message::Data(&self.pieces) } else { Message::Nothing }
+            }
+        };
+        Ok(Some((message, end)))
+    }
+}
+
+struct Frame<'a> {
+    last: bool,
+    opcode: u8,
+    payload: &'a [u8],
+    end: usize,
+}
+
+impl<'a> Frame<'a> {
+    fn of(data: &'a [u8]) -> Result<Option<Self>, BadMessage> {
+        let [first, second, ..] = *data else { return Ok(None) };
+        let (last, opcode) = (first & 0x80 != 0, first & 0x0f);
+        if first & 0x70 != 0
+            || second & 0x80 != 0
+            || !matches!(opcode, CONTINUATION | TEXT | BINARY | CLOSE | PING | PONG)
+        {
+            return Err(BadMessage::Frame);
+        }
+        let (length, start) = match second {
+            126 => match data.get(2..4) {
+                Some(&[a, b]) => (u64::from(u16::from_be_bytes([a, b])), 4),
+                _ => return Ok(None),
+            },
+            127 => match data.get(2..10).and_then(|bytes| bytes.try_into().ok()) {
+                Some(bytes) => (u64::from_be_bytes(bytes), 10),
+                None => return Ok(None),
+            },
+            short => (u64::from(short), 2),
+        };
+        if opcode >= CLOSE && (!last || length > LARGEST_CONTROL) {
+            return Err(BadMessage::Control);
+        }
+        let length = usize::try_from(length).ok().filter(|length| *length as u64 <= LARGEST);
+        let end = start + length.ok_or(BadMessage::Large)?;
+        Ok(data.get(start..end).map(|payload| Self { last, opcode, payload, end }))
+    }
+}
+
+/// Code and reason of a close.
+fn reason(payload: &[u8]) -> String {
+    match payload {
+        [a, b, text @ ..] => {
+            let text = String::from_utf8_lossy(text);
+            format!("{} {text}", u16::from_be_bytes([*a, *b])).trim_end().to_owned()
+        }
+        _ => "without a code".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(data: &[u8]) -> Result<Vec<Vec<u8>>, BadMessage> {
+        let (mut reader, mut at, mut found) = (MessageReader::default(), 0, Vec::new());
+        while let Some((message, end)) = reader.read(&data[at..])? {
+            if let Message::Data(text) = message {
+                found.push(text.to_vec());
+            }
+            at += end;
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn messages_in_one_frame_in_several_and_with_a_ping_between() {
+        assert_eq!(all(b"\x81\x05Hello\x82\x01x"), Ok(vec![b"Hello".to_vec(), b"x".to_vec()]));
+        assert_eq!(all(b"\x01\x03Hel\x89\x01p\x8a\x00\x80\x02lo"), Ok(vec![b"Hello".to_vec()]));
+        let long = [b"\x81\x7e\x01\x00".as_slice(), &[b'a'; 256]].concat();
+        assert_eq!(all(&long), Ok(vec![vec![b'a'; 256]]));
+        for end in 0..long.len() {
+            assert_eq!(all(&long[..end]), Ok(vec![]));
+        }
+    }
+
+    #[test]
+    fn what_breaks_the_rules_is_refused() {
+        for (data, error) in [
+            (b"\x81\x85abcdHello".as_slice(), BadMessage::Frame),
+            (b"\xc1\x00", BadMessage::Frame),
+            (b"\x83\x00", BadMessage::Frame),
+            (b"\x09\x00", BadMessage::Control),
+            (b"\x89\x7e\x00\x7e", BadMessage::Control),
+            (b"\x80\x00", BadMessage::Order),
+            (b"\x01\x01a\x81\x01b", BadMessage::Order),
+            (b"\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", BadMessage::Large),
+            (b"\x88\x05\x03\xf5bye", BadMessage::Closed("1013 bye".to_owned())),
+            (b"\x88\x00", BadMessage::Closed("without a code".to_owned())),
+        ] {
+            assert_eq!(all(data), Err(error), "{data:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_any_kind_never_panic(data in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = all(&data);
+        }
+    }
+}

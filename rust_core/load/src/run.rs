@@ -1,0 +1,344 @@
+//! The loop: connections, each with one request under way.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+
+use crate::connection::{Connection, OpenError, Outcome};
+use crate::{Figures, Pace, Plan, Wrong};
+
+/// Hears how many answers there are, about ten times a second; false ends the run.
+pub type KeepGoing<'a> = &'a mut dyn FnMut(u64) -> bool;
+
+const LOOK: Duration = Duration::from_millis(100);
+const TIMER: Token = Token(usize::MAX);
+/// Longest that the loop stands still to open a connection again.
+const REOPENING: Duration = Duration::from_secs(1);
+
+/// Why there are no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("{0}")]
+    Plan(&'static str),
+    #[error("cannot connect to {address}: {error}")]
+    Open { address: std::net::SocketAddr, error: OpenError },
+    #[error("cannot watch connections: {0}")]
+    Poll(#[from] io::Error),
+    #[error("subscription: {0}")]
+    Subscription(String),
+}
+
+/// Sends what the plan says and gathers what comes of it.
+pub fn run(plan: &Plan, keep_going: KeepGoing<'_>) -> Result<Figures, LoadError> {
+    if plan.bodies.is_empty() {
+        return Err(LoadError::Plan("bodies: there are none"));
+    }
+    if plan.connections == 0 {
+        return Err(LoadError::Plan("connections: at least one is needed"));
+    }
+    if let Pace::Open { rate } = plan.pace
+        && !(rate.is_finite() && rate > 0.0)
+    {
+        return Err(LoadError::Plan("rate: it must be greater than zero"));
+    }
+    let mut run = Run::open(plan)?;
+    run.drive(keep_going)?;
+    Ok(run.finish())
+}
+
+#[derive(Clone, Copy)]
+struct Waiting {
+    body: usize,
+    since: Instant,
+    /// Whether it was already sent on a connection that the server then ended.
+    again: bool,
+}
+
+struct Slot {
+    connection: Option<Connection>,
+    waiting: Option<Waiting>,
+    /// Number of the body that this connection sends next in the closed loop.
+    next: usize,
+    /// Whether this connection has had an answer.
+    used: bool,
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    requests: Vec<Vec<u8>>,
+    poll: Poll,
+    timer: OwnedFd,
+    slots: Vec<Slot>,
+    free: VecDeque<usize>,
+    under_way: usize,
+    start: Instant,
+    end: Instant,
+    last: Instant,
+    /// Requests of the open loop that were sent so far.
+    sent: u64,
+    figures: Figures,
+}
+
+impl<'a> Run<'a> {
+    fn open(plan: &'a Plan) -> Result<Self, LoadError> {
+        let poll = Poll::new()?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)
+            .map_err(io::Error::from)?;
+        poll.registry().register(&mut SourceFd(&timer.as_raw_fd()), TIMER, Interest::READABLE)?;
+        let requests = plan.bodies.iter().map(|body| plan.transport.bytes(&plan.target, body)).collect();
+        let mut slots = Vec::with_capacity(plan.connections);
+        for number in 0..plan.connections {
+            let connection = connect(plan, &poll, number, plan.patience)
+                .map_err(|error| LoadError::Open { address: plan.target.address, error })?;
+            slots.push(Slot { connection: Some(connection), waiting: None, next: number, used: false });
+        }
+        let start = Instant::now();
+        Ok(Self {
+            plan,
+            requests,
+            poll,
+            timer,
+            free: (0..plan.connections).collect(),
+            slots,
+            under_way: 0,
+            start,
+            end: start + plan.length,
+            last: start,
+            sent: 0,
+            figures: Figures::default(),
+        })
+    }
+
+    fn drive(&mut self, keep_going: KeepGoing<'_>) -> io::Result<()> {
+        let mut events = Events::with_capacity(1024);
+        let given_up = if self.plan.pace == Pace::Once { self.end } else { self.end + self.plan.patience };
+        let mut looked = Instant::now();
+        self.dispatch(Instant::now());
+        loop {
+            let now = Instant::now();
+            if now.duration_since(looked) >= LOOK {
+                looked = now;
+                if !keep_going(self.figures.answered) {
+                    return Ok(());
+                }
+            }
+            if self.is_done(now) || now >= given_up {
+                return Ok(());
+            }
+            let timeout = LOOK.min(given_up - now);
+            match self.poll.poll(&mut events, Some(timeout)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            for event in &events {
+                if event.token() != TIMER {
+                    self.happened(event.token().0, event.is_writable(), event.is_read_closed());
+                }
+            }
+            self.dispatch(Instant::now());
+        }
+    }
+
+    /// Whether nothing is under way and nothing more will be sent.
+    fn is_done(&self, now: Instant) -> bool {
+        if self.under_way > 0 {
+            return false;
+        }
+        let alive = self.slots.iter().any(|slot| slot.connection.is_some());
+        !alive
+            || match self.plan.pace {
+                Pace::Closed => now >= self.end,
+                Pace::Once => true,
+                Pace::Open { .. } => self.due(self.sent).is_none(),
+            }
+    }
+
+    /// When request `number` of the open loop is due; `None` if that is after the end.
+    fn due(&self, number: u64) -> Option<Instant> {
+        let Pace::Open { rate } = self.plan.pace else { return None };
+        #[allow(clippy::cast_precision_loss, reason = "2^53 requests take years")]
+        let after = Duration::try_from_secs_f64(number as f64 / rate).ok()?;
+        (after < self.plan.length).then(|| self.start + after)
+    }
+
+    /// Sends whatever is due on the connections that are free.
+    fn dispatch(&mut self, now: Instant) {
+        if let Pace::Open { .. } = self.plan.pace {
+            while let Some(due) = self.due(self.sent) {
+                if due > now {
+                    self.wake_at(due - now);
+                    return;
+                }
+                let Some(slot) = self.free.pop_front() else { return };
+                let count = self.plan.bodies.len() as u64;
+                let body = usize::try_from(self.sent % count).unwrap_or_default();
+                self.sent += 1;
+                self.figures.late.record(nanoseconds(now - due));
+                self.begin(slot, Waiting { body, since: due, again: false });
+            }
+            return;
+        }
+        while let Some(slot) = self.free.pop_front() {
+            let body = self.slots[slot].next;
+            let over = match self.plan.pace {
+                Pace::Once => body >= self.plan.bodies.len(),
+                _ => now >= self.end,
+            };
+            if !over {
+                let step = if self.plan.pace == Pace::Once { body } else { body % self.plan.bodies.len() };
+                self.slots[slot].next = body + self.plan.connections;
+                self.begin(slot, Waiting { body: step, since: Instant::now(), again: false });
+            }
+        }
+    }
+
+    /// The loop wakes to a hundredth of a millisecond, where the poll's own time-out has whole ones.
+    fn wake_at(&self, after: Duration) {
+        let after = after.max(Duration::from_nanos(1));
+        let value = Timespec {
+            tv_sec: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(after.subsec_nanos()),
+        };
+        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // A timer that cannot be set leaves the poll's time-out.
+        let _ = timerfd_settime(
+            &self.timer,
+            TimerfdTimerFlags::empty(),
+            &Itimerspec { it_interval: zero, it_value: value },
+        );
+    }
+
+    fn begin(&mut self, number: usize, waiting: Waiting) {
+        let slot = &mut self.slots[number];
+        if !slot.connection.as_ref().is_some_and(Connection::is_open) {
+            if slot.used {
+                self.figures.reopened += 1;
+            }
+            slot.used = false;
+            slot.connection = None;
+            match connect(self.plan, &self.poll, number, REOPENING.min(self.plan.patience)) {
+                Ok(connection) => slot.connection = Some(connection),
+                // Nobody takes this connection's turns any more.
+                Err(error) => return self.figures.wrong(Wrong::new(waiting.body, 0, error.to_string(), b"")),
+            }
+        }
+        slot.waiting = Some(waiting);
+        self.under_way += 1;
+        let Some(connection) = &mut slot.connection else { return };
+        if let Err(error) = connection.send(waiting.body, &self.requests)
+            && !is_end(&error)
+        {
+            self.ended(number, Some(error.to_string()));
+        }
+    }
+
+    /// Something can be read or written on a connection.
+    fn happened(&mut self, number: usize, writable: bool, closed: bool) {
+        let Some(slot) = self.slots.get_mut(number) else { return };
+        let Some(connection) = &mut slot.connection else { return };
+        if writable
+            && let Err(error) = connection.flush(&self.requests)
+            && !is_end(&error)
+        {
+            return self.ended(number, Some(error.to_string()));
+        }
+        let outcome = connection.receive(slot.waiting.is_some(), closed);
+        if let Err(error) = connection.flush(&self.requests)
+            && !is_end(&error)
+        {
+            return self.ended(number, Some(error.to_string()));
+        }
+        let waiting = slot.waiting;
+        match (outcome, waiting) {
+            (Outcome::Ended, _) => self.ended(number, None),
+            // What comes unasked on a WebSocket is a notification.
+            (Outcome::Waiting, _) | (Outcome::Result(_), None) => {}
+            (Outcome::Result(size), Some(waiting)) => {
+                self.last = Instant::now();
+                self.figures.result(nanoseconds(self.last - waiting.since), size);
+                self.settle(number);
+            }
+            (Outcome::Wrong { status, why, kept }, waiting) => {
+                let body = waiting.map_or(0, |waiting| waiting.body);
+                self.last = Instant::now();
+                self.figures.wrong(Wrong::new(body, status, why, &kept));
+                if waiting.is_some() {
+                    self.settle(number);
+                }
+            }
+        }
+    }
+
+    /// The request of this connection has what it will get.
+    fn settle(&mut self, number: usize) {
+        let slot = &mut self.slots[number];
+        slot.waiting = None;
+        slot.used = true;
+        self.under_way -= 1;
+        self.free.push_back(number);
+    }
+
+    /// The server ended a connection. One that it had answered on may end between two answers: the request is sent again.
+    fn ended(&mut self, number: usize, why: Option<String>) {
+        let slot = &mut self.slots[number];
+        let waiting = slot.waiting.take();
+        let used = slot.used;
+        slot.connection = None;
+        let Some(waiting) = waiting else { return };
+        self.under_way -= 1;
+        if used && !waiting.again {
+            return self.begin(number, Waiting { again: true, ..waiting });
+        }
+        slot.used = false;
+        let why = why.unwrap_or_else(|| "the connection ended without an answer".to_owned());
+        self.last = Instant::now();
+        self.figures.wrong(Wrong::new(waiting.body, 0, why, b""));
+        self.free.push_back(number);
+    }
+
+    fn finish(mut self) -> Figures {
+        let now = Instant::now();
+        for waiting in self.slots.iter().filter_map(|slot| slot.waiting) {
+            self.figures.unanswered += 1;
+            self.figures.latency.record(nanoseconds(now - waiting.since));
+        }
+        while let Some(due) = self.due(self.sent) {
+            // The run may have been ended before.
+            if due > now {
+                break;
+            }
+            self.sent += 1;
+            self.figures.unanswered += 1;
+            self.figures.latency.record(nanoseconds(now - due));
+        }
+        if self.plan.pace == Pace::Once {
+            let done = self.figures.answered + self.figures.errors;
+            self.figures.unanswered = (self.plan.bodies.len() as u64).saturating_sub(done);
+        }
+        self.figures.seconds = (self.last - self.start).as_secs_f64();
+        self.figures
+    }
+}
+
+fn connect(plan: &Plan, poll: &Poll, number: usize, patience: Duration) -> Result<Connection, OpenError> {
+    let mut connection = Connection::open(&plan.target, plan.transport, patience)?;
+    poll.registry().register(connection.stream(), Token(number), Interest::READABLE | Interest::WRITABLE)?;
+    Ok(connection)
+}
+
+/// Whether a write failed because the server has ended the connection: what it said before that is still to be read.
+fn is_end(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

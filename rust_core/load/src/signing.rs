@@ -1,0 +1,82 @@
+//! Transactions signed in bulk, so that no measurement waits for a signature.
+
+use alloy_consensus::crypto::secp256k1::sign_message;
+use alloy_consensus::{SignableTransaction, TxEip1559};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+
+/// Why nothing was signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningError {
+    #[error("key: 32 bytes that are no private key of secp256k1")]
+    Key,
+    #[error("nonce: beyond 2^64 - 1")]
+    Nonce,
+}
+
+/// What a transaction does; `to` is `None` where it creates a contract.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub to: Option<Address>,
+    pub value: U256,
+    pub gas: u64,
+    pub data: Bytes,
+}
+
+/// A signed transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signed {
+    /// EIP-2718 bytes, as they are sent.
+    pub raw: Vec<u8>,
+    pub hash: B256,
+}
+
+/// One key, and what all of its transactions (EIP-1559) have in common. Fees are wei a gas.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    pub key: B256,
+    pub chain_id: u64,
+    pub max_fee: u128,
+    pub tip: u128,
+}
+
+impl Signer {
+    /// Signs the orders with the nonces from `nonce` on.
+    pub fn sign(&self, nonce: u64, orders: &[Order]) -> Result<Vec<Signed>, SigningError> {
+        let signed = (nonce..).zip(orders).map(|(nonce, order)| {
+            let transaction = TxEip1559 {
+                chain_id: self.chain_id,
+                nonce,
+                gas_limit: order.gas,
+                max_fee_per_gas: self.max_fee,
+                max_priority_fee_per_gas: self.tip,
+                to: order.to.map_or(TxKind::Create, TxKind::Call),
+                value: order.value,
+                access_list: alloy_eips::eip2930::AccessList::default(),
+                input: order.data.clone(),
+            };
+            let hash = transaction.signature_hash();
+            let signature = sign_message(self.key, hash).map_err(|_| SigningError::Key)?;
+            let signed = transaction.into_signed(signature);
+            Ok(Signed { raw: signed.encoded_2718(), hash: *signed.hash() })
+        });
+        if nonce.checked_add(orders.len() as u64).is_none() {
+            return Err(SigningError::Nonce);
+        }
+        signed.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_zeros_and_a_nonce_that_would_run_over_are_refused() {
+        let order = Order { to: None, value: U256::ZERO, gas: 21_000, data: Bytes::new() };
+        let signer = Signer { key: B256::ZERO, chain_id: 1, max_fee: 1, tip: 1 };
+        assert!(matches!(signer.sign(0, std::slice::from_ref(&order)), Err(SigningError::Key)));
+        let signer = Signer { key: B256::repeat_byte(1), ..signer };
+        assert!(matches!(signer.sign(u64::MAX, &[order.clone(), order]), Err(SigningError::Nonce)));
+    }
+}
