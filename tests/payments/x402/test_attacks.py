@@ -124,6 +124,18 @@ def test_a_payment_that_is_not_what_was_asked_for(world: World, selling: Selling
     assert not selling.runs
 
 
+def test_a_payment_whose_end_is_further_than_any_clock_goes(world: World, selling: Selling) -> None:
+    with one_payment(world):
+        payment = by_hand(BUYER, selling.demand("/report"), valid_before=2**256 - 1)
+        assert selling.get("/report", payment).status_code == 200
+        assert selling.get("/report", payment).json()["run"] == 1
+
+
+@pytest.mark.parametrize("id", ["%00", "nonsense", "a" * 300, "84532-0x-0x-0x", "%ED%A0%80"])
+def test_a_status_of_no_payment(selling: Selling, id: str) -> None:
+    assert selling.get(f"/x402/payments/{id}").status_code == 404
+
+
 def test_a_demand_that_the_buyer_changed(world: World, selling: Selling) -> None:
     with nothing_moves(world):
         asked = selling.demand("/report")

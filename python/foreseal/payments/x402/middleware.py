@@ -34,7 +34,7 @@ from foreseal.payments.ledger import GrantState, LedgerError
 from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.facilitator_app import read_bounded, status_object
 from foreseal.payments.x402.grants import Answer, Claim, stored_answer
-from foreseal.payments.x402.identities import granted
+from foreseal.payments.x402.identities import PaymentKey, granted
 from foreseal.payments.x402.offers import NO_STORE
 from foreseal.payments.x402.prices import Charge, Price, chargeable
 from foreseal.payments.x402.seller import Refused, Seller, Silent, Unavailable, Undecided
@@ -97,7 +97,11 @@ class PaidRoutes:
             return _json(503, {"error": said}).having(retry_after="1")
 
     async def _status(self, id: str) -> Answer:
-        row = await run_in_threadpool(self.seller.grants.find, id) if len(id) <= 200 else None
+        try:
+            name = PaymentKey.parse(id).name
+        except ValueError:
+            name = ""  # of no payment
+        row = await run_in_threadpool(self.seller.grants.find, name)
         if row is None:
             return _json(404, {"error": f"no payment {id[:200]!r} was used here"})
         try:

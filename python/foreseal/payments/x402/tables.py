@@ -26,7 +26,8 @@ settlements = Table(
     Column("token", String(42), nullable=False),
     Column("payee", String(42)),
     Column("amount", Units),
-    Column("deadline", BigInteger),
+    # As the payer signed it: a uint256.
+    Column("deadline", Units),
     Column("state", Word(SettlementState), nullable=False),
     Column("step", Word(Step), nullable=False),
     UniqueConstraint("chain_id", "contract", "payer", "nonce"),
@@ -51,7 +52,8 @@ grants = Table(
     Column("request", LargeBinary(32), nullable=False),
     Column("payment", Text, nullable=False),
     Column("requirements", Text, nullable=False),
-    Column("deadline", BigInteger),
+    # As the payer signed it: a uint256.
+    Column("deadline", Units),
     # Until then somebody is taken to be at work on it.
     Column("lease", BigInteger, nullable=False),
     Column("charged", Units),
