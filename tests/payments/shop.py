@@ -11,6 +11,7 @@ from sqlalchemy import Row, select
 from foreseal.payments.cancellations import Cancellations
 from foreseal.payments.captures import Captures
 from foreseal.payments.chain import Policy, RpcNode
+from foreseal.payments.chain.token import cancel_call
 from foreseal.payments.conservation import Balance, balance
 from foreseal.payments.ledger import Database, Ledger
 from foreseal.payments.ledger.tables import transfers
@@ -20,10 +21,10 @@ from foreseal.payments.payouts import Payouts
 from foreseal.payments.progress import Progress
 from foreseal.payments.refunds import Refunds
 from foreseal.payments.sending import Fees, Intents, Sender
-from foreseal.payments.typed_data import Domain, ReceiveAuthorization
+from foreseal.payments.typed_data import Domain, Permit, ReceiveAuthorization
 from foreseal.payments.watching import Watch, Watcher
 from payments.fake.blocks import FakeChain
-from payments.fake.contracts import NAME, TOKEN, VERSION, selector
+from payments.fake.contracts import NAME, TOKEN, VERSION, call_data
 from payments.fake.node import Disturbed, FakeNode
 from payments.people import BUYER, BUYERS, CHECKOUT, SHOP, account
 
@@ -142,23 +143,25 @@ class Shop:
 
     def pay(self, amount: int, memo: bytes | None = None, *, buyer: LocalAccount = BUYER) -> str:
         """A transfer of a buyer's own to the merchant; its hash, once it is in a block."""
-        recipient = bytes(12) + bytes.fromhex(SHOP.address[2:])
-        data = recipient + amount.to_bytes(32, "big")
         if memo is None:
-            data = selector("transfer(address,uint256)") + data
+            data = call_data("transfer(address,uint256)", SHOP.address, amount)
         else:
-            data = selector("transferWithMemo(address,uint256,bytes32)") + data + memo
+            data = call_data("transferWithMemo(address,uint256,bytes32)", SHOP.address, amount, memo)
         sent = self.chain.inject(buyer.address.lower(), TOKEN, data)
         self.chain.mine()
         return sent.hash
 
     def payer_cancels(self, id: str, buyer: LocalAccount = BUYER) -> None:
         """The payer takes their own cancellation to the chain."""
-        from foreseal.payments.chain.token import cancel_call
-
         message = self.cancellations.message(id)
         data = cancel_call(message, self.signed(message, buyer))
         self.chain.inject(buyer.address.lower(), TOKEN, data)
+
+    def submit_permit(self, message: Permit, signature: bytes, sender: LocalAccount) -> None:
+        """Anybody takes a permit to the chain."""
+        values = (message.owner, message.spender, message.value, message.deadline, signature)
+        data = call_data("permit(address,address,uint256,uint256,bytes)", *values)
+        self.chain.inject(sender.address.lower(), TOKEN, data)
 
     def go_on(self) -> None:
         """What a service does again and again."""

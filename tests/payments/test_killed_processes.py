@@ -22,9 +22,8 @@ from foreseal.payments.ledger.tables import orders
 from live import DEV_ACCOUNTS, LiveNode, live_node
 from live.accounts import key_of
 from live.sending import Sender
-from payments.fake.contracts import topic
+from payments.fake.contracts import call_data, topic
 from payments.processes.life import ACTUAL, AMOUNT, ENDS, LEGS, REFUND, TRANSACTIONS, Plan, live
-from payments.real.storage import call_data
 
 MERCHANT, BUYER, *RECIPIENTS = DEV_ACCOUNTS[1], *DEV_ACCOUNTS[3:6]
 ALL = os.environ.get("FORESEAL_PAYMENT_KILLS") == "all"
@@ -49,7 +48,7 @@ def node() -> Iterator[LiveNode]:
     """A development chain on which little is needed to be final, and whose payouts contract may take money."""
     depths = ("--safe-depth", "2", "--finalized-depth", "4")
     with live_node("--payments", *depths) as node:
-        approve = call_data("approve(address,uint256)", ["address", "uint256"], PAYOUTS, 2**200)
+        approve = call_data("approve(address,uint256)", PAYOUTS, 2**200)
         Sender(node.rpc, MERCHANT).send(to=TOKEN, data="0x" + approve.hex(), gas=100_000)
         node.rpc("anvil_mine", "0x1")
         yield node

@@ -7,11 +7,12 @@ import pytest
 from sqlalchemy import select
 
 from foreseal.errors import RpcError
-from foreseal.payments.chain import Incomplete, Moving
+from foreseal.payments.chain import Incomplete, Moving, Refused, Reverted
 from foreseal.payments.ledger.tables import attempts
+from foreseal.payments.orders import memo
 from foreseal.payments.watching import Watch, Watcher
 from payments.fake.blocks import decoded
-from payments.fake.contracts import selector
+from payments.fake.contracts import selector, topic
 from payments.scan import paid, received
 from payments.shop import ADDRESS, BUYER, SHOP, Shop
 
@@ -215,7 +216,7 @@ def test_a_node_that_refuses_all_logs_is_not_asked_for_every_block(shop: Shop) -
         raise RpcError(-32005, "daily request count exceeded, request rate limited")
 
     answers(shop, "eth_getLogs", logs)
-    with pytest.raises(Exception, match="rate limited"):
+    with pytest.raises(Refused, match="rate limited"):
         shop.watcher.poll()
     assert shop.node.calls.count("eth_getLogs") < 20
 
@@ -251,16 +252,14 @@ def test_a_node_that_knows_no_pending_block_is_asked_for_the_newest(shop: Shop) 
 
 @pytest.mark.parametrize("scope", ["TRANSFER_SENDER_POLICY", "TRANSFER_EXECUTOR_POLICY"])
 def test_a_policy_against_the_merchant_blocks_nobodys_refund(shop: Shop, scope: str) -> None:
-    from eth_utils.crypto import keccak
-
     shop.captured("a", 500)
 
     def estimate(true: Callable[..., Any], call: Any, block: str) -> Any:
-        data = POLICY_FORBIDS + keccak(text=scope) + (7).to_bytes(32, "big")
+        data = POLICY_FORBIDS + topic(scope) + (7).to_bytes(32, "big")
         raise RpcError(3, "execution reverted", f'"0x{data.hex()}"'.encode())
 
     answers(shop, "eth_estimateGas", estimate)
-    with pytest.raises(Exception, match="reverts"):
+    with pytest.raises(Reverted, match="reverts"):
         shop.refunds.refund("r", "a", 500)
     assert refund_place(shop, "r") == "Reserved / idle"
     honest(shop, "eth_estimateGas")
@@ -269,8 +268,6 @@ def test_a_policy_against_the_merchant_blocks_nobodys_refund(shop: Shop, scope: 
 
 
 def test_a_memo_of_another_chain_names_no_order(shop: Shop) -> None:
-    from foreseal.payments.orders import memo
-
     shop.stored("a")
     shop.pay(500, memo("a"))
     other = Watch(1, ADDRESS, SHOP.address, policy=shop.policy)

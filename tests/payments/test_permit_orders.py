@@ -17,9 +17,7 @@ from foreseal.payments.orders import Orders, memo, permit
 from foreseal.payments.progress import NotExpired
 from foreseal.payments.signatures import WrongSignature
 from foreseal.payments.typed_data import Permit
-from payments.fake.contracts import TOKEN
 from payments.people import BUYER, BUYERS, CHECKOUT, SHOP
-from payments.real.storage import call_data
 from payments.scan import received
 from payments.shop import ADDRESS, Make, Shop
 
@@ -36,15 +34,6 @@ def stored(shop: Shop, id: str, maximum: int = 500, *, buyer: LocalAccount = BUY
     shop.orders.sign(id, shop.signed(message, buyer))
     shop.orders.store(id)
     return id
-
-
-def submit(shop: Shop, message: Permit, signature: bytes, sender: str) -> None:
-    """Anybody's transaction that submits a permit."""
-    kinds = ["address", "address", "uint256", "uint256", "bytes"]
-    values = (message.owner, message.spender, message.value, message.deadline, signature)
-    data = call_data("permit(address,address,uint256,uint256,bytes)", kinds, *values)
-    shop.chain.inject(sender.lower(), TOKEN, data)
-    shop.chain.mine()
 
 
 def test_an_order_goes_from_its_maximum_to_a_final_capture_of_less(shop: Shop) -> None:
@@ -123,7 +112,8 @@ def test_a_name_that_the_checkout_has_captured_is_no_other_orders(shop: Shop) ->
 def test_a_permit_that_a_stranger_submitted_first_changes_nothing(shop: Shop) -> None:
     stored(shop, "a", 500)
     order = shop.orders.get("a")
-    submit(shop, permit(order), order.signature, BUYERS[1].address)
+    shop.submit_permit(permit(order), order.signature, BUYERS[1])
+    shop.chain.mine()
     shop.captures.capture("a", 300)
     shop.settle()
     assert shop.place("a") == "Used, captured / final"
@@ -133,7 +123,8 @@ def test_a_permit_that_a_stranger_submitted_first_changes_nothing(shop: Shop) ->
 def test_a_permit_that_its_payer_revoked_captures_nothing_and_expires(shop: Shop) -> None:
     stored(shop, "a", 500, seconds=600)
     other = Permit(BUYER.address, BUYERS[1].address, 1, 0, shop.chain.time + 3600)
-    submit(shop, other, shop.signed(other), BUYER.address)
+    shop.submit_permit(other, shop.signed(other), BUYER)
+    shop.chain.mine()
     with pytest.raises(NotCapturable, match="EIP2612: invalid signature") as error:
         shop.captures.capture("a", 300)
     assert error.value.obstacle is Obstacle.REVERTS

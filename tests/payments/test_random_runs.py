@@ -25,9 +25,8 @@ from foreseal.payments.ledger import DisbursementState, LedgerError, NotAllowed,
 from foreseal.payments.orders import memo, message, permit
 from foreseal.payments.progress import IN_FLIGHT, NotExpired
 from foreseal.payments.sending import SendingError
-from payments.fake.contracts import TOKEN, State, selector
+from payments.fake.contracts import TOKEN, State, call_data
 from payments.real.node import on_a_node
-from payments.real.storage import call_data
 from payments.scan import canceled, paid, received
 from payments.shop import BUYERS, FUNDS, SHOP, Chains, Killed, Shop, in_memory
 
@@ -173,7 +172,7 @@ class Life(RuleBasedStateMachine):
         """A buyer's money goes elsewhere before it is captured."""
         holder = buyer.address.lower()  # type: ignore[attr-defined]
         balance = self.shop.chain.pending.state.balances[holder]
-        data = selector("transfer(address,uint256)") + bytes(12) + bytes.fromhex(STRANGER[2:]) + balance.to_bytes(32)
+        data = call_data("transfer(address,uint256)", STRANGER, balance)
         self.shop.chain.inject(holder, TOKEN, data)
 
     @rule(blocks=st.sampled_from([0, 1, 2, 12]), seconds=st.sampled_from([0, 0, 10, 100, 700]))
@@ -316,11 +315,7 @@ class LifeWithPermits(Life):
         """A stranger, who has seen a permit, submits it."""
         order = self.shop.orders.get(self.order(number))
         if order.checkout is not None and order.signature is not None:
-            kinds = ["address", "address", "uint256", "uint256", "bytes"]
-            message = permit(order)
-            values = (message.owner, message.spender, message.value, message.deadline, order.signature)
-            data = call_data("permit(address,address,uint256,uint256,bytes)", kinds, *values)
-            self.shop.chain.inject(other.address.lower(), TOKEN, data)  # type: ignore[attr-defined]
+            self.shop.submit_permit(permit(order), order.signature, other)  # type: ignore[arg-type]
 
 
 @pytest.mark.timeout(300 + 10 * RUNS)

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 from sqlalchemy import select
 
+from foreseal.payments.captures import call_of
 from foreseal.payments.chain import FinalityBroken, Moving, Policy, Tier, Unanswered
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import windows
@@ -347,18 +348,11 @@ def test_a_capture_that_a_former_life_of_the_database_sent_is_not_lost(shop: Sho
     # Another ledger, which knows of the order and not of its capture.
     shop.stored("b")
     order = shop.orders.get("b")
-    shop.chain.pool[raw.sender, raw.nonce] = type(raw)(raw.hash, raw.sender, raw.nonce, raw.to, _instead(shop, order))
+    shop.chain.pool[raw.sender, raw.nonce] = type(raw)(raw.hash, raw.sender, raw.nonce, raw.to, call_of(order, None)[1])
     shop.chain.mine()
     shop.watcher.poll()
     assert shop.place("b") == "Used, captured / provisional"
     assert shop.balance().faults == ()
-
-
-def _instead(shop: Shop, order: object) -> bytes:
-    from foreseal.payments.chain.token import receive_call
-    from foreseal.payments.orders import authorization
-
-    return receive_call(authorization(order), order.signature)  # type: ignore[arg-type, attr-defined]
 
 
 def test_windows_cover_everything_once() -> None:

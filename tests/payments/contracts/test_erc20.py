@@ -137,11 +137,17 @@ def test_a_transfer_looks_at_pause_then_blacklist_then_allowance_then_balance(to
 def test_each_party_alone_is_enough_for_the_blacklist(token: OnChain, people: People) -> None:
     buyer, shop, other = people.buyer.address, people.merchant.address, people.other.address
     token.send(buyer, "approve", shop, 5)
-    for account in (buyer, shop, other):
-        with token.chain.rollback():
-            token.send(people.blacklister.address, "blacklist", account)
-            with refused("Blacklistable: account is blacklisted"):
-                token.send(shop, "transferFrom", buyer, other, 1)
+    for sender, call in (
+        (buyer, ("transfer", other, 1)),
+        (buyer, ("transferWithMemo", other, 1, MEMO)),
+        (shop, ("transferFrom", buyer, other, 1)),
+        (shop, ("transferFromWithMemo", buyer, other, 1, MEMO)),
+    ):
+        for account in {sender, buyer, other}:
+            with token.chain.rollback():
+                token.send(people.blacklister.address, "blacklist", account)
+                with refused("Blacklistable: account is blacklisted"):
+                    token.send(sender, *call)
     # Approvals ask nobody, as in FiatTokenV2_2.
     token.send(people.blacklister.address, "blacklist", buyer)
     token.send(buyer, "approve", shop, 6)

@@ -1,5 +1,7 @@
 """Payouts and splits: amounts, shares, references, and tokens that misbehave."""
 
+import itertools
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -213,10 +215,13 @@ def test_a_token_that_misbehaves_pays_nobody(tricked: OnChain, people: People) -
         token.send(sender, "play", trick, recipient, b"")
         with refused(refusal):
             placed.send(sender, *call)
-    for again in (placed.data("sendPayouts", OTHER, [recipient], [5]), placed.data(*call)):
-        token.send(sender, "play", 5, placed.address, again)
-        with refused("ReentrancyGuardReentrantCall()"):
-            placed.send(sender, *call)
+    calls = (call, ("splitPayment", BATCH, 5, [recipient], [10_000], 0))
+    for first, second in itertools.product(calls, repeat=2):
+        for batch in (BATCH, OTHER):
+            again = placed.data(second[0], batch, *second[2:])
+            token.send(sender, "play", 5, placed.address, again)
+            with refused("ReentrancyGuardReentrantCall()"):
+                placed.send(sender, *first)
     token.send(sender, "play", 2, recipient, b"")
     placed.send(sender, *call)
     assert token.call("balanceOf", recipient) == 5

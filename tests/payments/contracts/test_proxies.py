@@ -214,31 +214,43 @@ def test_upto_is_settled_by_the_facilitator_that_was_signed(upto: Payment) -> No
             upto.settle(sender=sender, witness=witness, signature=upto.sign())
 
 
-def test_a_settlement_within_a_settlement_is_refused(payment: Payment) -> None:
-    people, chain = payment.people, payment.token.chain
+@pytest.mark.parametrize("name", ["settle", "settleWithPermit"])
+def test_a_settlement_within_a_settlement_is_refused(payment: Payment, name: str) -> None:
+    """The token settles another payment that its payer signed, so that nothing but the guard is in its way."""
+    people, proxy, chain = payment.people, payment.proxy, payment.token.chain
     trick = deploy(chain, people.stranger.address, double("TrickToken").creation(), double("TrickToken").abi)
     trick.send(people.stranger.address, "mint", people.buyer.address, 100)
     trick.send(people.buyer.address, "approve", addresses.PERMIT2, 100)
-    names = [field.split()[1] for field in WITNESSES[payment.scheme].split(",")]
-    message = {
-        "permitted": {"token": trick.address, "amount": 5},
-        "spender": payment.proxy.address,
-        "nonce": 1,
-        "deadline": DEADLINE,
-        "witness": dict(zip(names, payment.witness, strict=True)),
-    }
     types = TYPES | {"Witness": WITNESSES[payment.scheme]}
-    digest = typed_digest(DOMAIN, types, "PermitWitnessTransferFrom", message)
-    signature = sign_digest(people.buyer.key, digest).packed
-    amount = () if payment.scheme == "exact" else (5,)
-    given = (((trick.address, 5), 1, DEADLINE), *amount, people.buyer.address, payment.witness, signature)
-    trick.send(people.stranger.address, "play", 5, payment.proxy.address, payment.proxy.data("settle", *given))
+    names = [field.split()[1] for field in WITNESSES[payment.scheme].split(",")]
+
+    def arguments(nonce: int, facilitator: str) -> tuple:
+        """Of a settlement of five units."""
+        shop = people.merchant.address
+        witness = (shop, 0) if payment.scheme == "exact" else (shop, facilitator, 0)
+        message = {
+            "permitted": {"token": trick.address, "amount": 5},
+            "spender": proxy.address,
+            "nonce": nonce,
+            "deadline": DEADLINE,
+            "witness": dict(zip(names, witness, strict=True)),
+        }
+        digest = typed_digest(DOMAIN, types, "PermitWitnessTransferFrom", message)
+        permit = () if name == "settle" else ((5, DEADLINE, bytes(32), bytes(32), 27),)
+        amount = () if payment.scheme == "exact" else (5,)
+        signature = sign_digest(people.buyer.key, digest).packed
+        permitted = ((trick.address, 5), nonce, DEADLINE)
+        return (*permit, permitted, *amount, people.buyer.address, witness, signature)
+
+    own, again = arguments(1, people.stranger.address), arguments(2, trick.address)
+    trick.send(people.stranger.address, "play", 5, proxy.address, proxy.data(name, *again))
     # Permit2 says no more of it than that the transfer failed.
     with refused("TRANSFER_FROM_FAILED"):
-        payment.proxy.send(people.stranger.address, "settle", *given)
-    trick.send(people.stranger.address, "play", 0, payment.proxy.address, b"")
-    payment.proxy.send(people.stranger.address, "settle", *given)
+        proxy.send(people.stranger.address, name, *own)
+    trick.send(people.stranger.address, "play", 0, proxy.address, b"")
+    proxy.send(people.stranger.address, name, *own)
     assert trick.call("balanceOf", people.merchant.address) == 5
+    proxy.call(name, *again, sender=trick.address)
 
 
 def test_a_token_that_refuses_is_not_paid_around(payment: Payment) -> None:

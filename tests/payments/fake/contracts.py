@@ -24,6 +24,12 @@ def selector(text: str) -> bytes:
     return topic(text)[:4]
 
 
+def call_data(signature: str, *values: object) -> bytes:
+    """Data of a call by its signature, of which no argument is a tuple."""
+    kinds = signature.partition("(")[2].removesuffix(")").split(",")
+    return selector(signature) + encode(kinds, values)
+
+
 def padded(address: str) -> bytes:
     return bytes(12) + bytes.fromhex(address[2:])
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from foreseal.payments.contracts.token import artifact
@@ -149,8 +148,3 @@ class State:
         listed = Listed(self._storage, self._known)
         for holder in self._known:
             listed.put(holder, listed=holder in holders)
-
-
-def call_data(signature: str, kinds: list[str], *values: Any) -> bytes:
-    """Data of a call by its signature."""
-    return keccak(text=signature)[:4] + encode(kinds, values)

@@ -17,7 +17,6 @@ contract TrickToken {
     Trick public trick;
     address public target;
     bytes public call;
-    bool public reentered;
 
     mapping(address owner => uint256) public balanceOf;
     mapping(address owner => mapping(address spender => uint256)) public allowance;
@@ -55,8 +54,9 @@ contract TrickToken {
         balanceOf[from] -= amount;
         balanceOf[to] += trick == Trick.KeepFee ? amount - 1 : amount;
         if (trick == Trick.Reenter) {
+            // Once: what is called may move this token as well.
+            trick = Trick.None;
             (bool done, bytes memory result) = target.call(call);
-            reentered = done;
             if (!done) {
                 assembly ("memory-safe") {
                     revert(add(result, 32), mload(result))
