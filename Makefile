@@ -185,7 +185,7 @@ simulate: $(VENV)/.dev ## Play SEEDS seeds of faults of disk, clock and process 
 
 mutants: $(VENV)/.run ## Break each invariant on purpose and see that a test notices (ARGS="skip-sync" PAYMENTS="no-overlap")
 	$(BIN)/python tests/mutants.py $(ARGS)
-	$(BIN)/python tests/payments/mutants.py $(PAYMENTS)
+	PYTHONPATH=tests $(BIN)/python -m payments.mutants $(PAYMENTS)
 
 clients: ## Install the JavaScript clients, the anvil and the schemas that the tests use (npm ci, needs Node)
 	npm ci --prefix tests/clients

@@ -12,8 +12,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 FEATURE = "foreseal-types/mutants"
@@ -22,11 +25,21 @@ SECONDS_PER_TEST = 300
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One switch and the test that must notice it."""
+class Fault:
+    """What every mutant is."""
 
     name: str
     breaks: str
+    """The promise that is broken."""
+
+
+M = TypeVar("M", bound=Fault)
+
+
+@dataclass(frozen=True)
+class Mutant(Fault):
+    """One switch and the test that must notice it."""
+
     package: str
     target: str
     test: str
@@ -94,31 +107,45 @@ def passes(executable: str, test: str, mutant: str | None) -> bool:
     return done.returncode == 0
 
 
-def main() -> int:
-    """Run the mutants that were asked for; 1 if one survives or a test fails without one."""
-    mutants = load()
+def asked_for(mutants: Sequence[M]) -> list[M]:
+    """Those whose names are arguments of the command; without any, all. Exits for a name that there is not."""
     chosen = set(sys.argv[1:]) or {mutant.name for mutant in mutants}
     if unknown := sorted(chosen - {mutant.name for mutant in mutants}):
         sys.exit(f"mutants: unknown: {unknown}")
-    mutants = [mutant for mutant in mutants if mutant.name in chosen]
-    executables = build({mutant.package for mutant in mutants})
-    healthy: dict[tuple[str, str], bool] = {}
+    return [mutant for mutant in mutants if mutant.name in chosen]
+
+
+def report(mutants: Sequence[M], healthy: Callable[[M], bool], survives: Callable[[M], bool]) -> int:
+    """Try each, and say what became of it; 1 if one survives, or its tests fail without it."""
     bad = 0
     for mutant in mutants:
-        executable = executables.get((mutant.package, mutant.target))
-        if executable is None:
-            sys.exit(f"mutants: {mutant.package} has no test target {mutant.target}")
-        key = (executable, mutant.test)
-        if key not in healthy:
-            healthy[key] = passes(*key, None)
-        if not healthy[key]:
+        if not healthy(mutant):
             verdict = "FAILS WITHOUT IT"
         else:
-            verdict = "SURVIVED" if passes(*key, mutant.name) else "caught"
+            verdict = "SURVIVED" if survives(mutant) else "caught"
         bad += verdict != "caught"
-        print(f"{verdict:<16} {mutant.name:<24} {mutant.breaks} ({mutant.target}::{mutant.test})", flush=True)
+        print(f"{verdict:<16} {mutant.name:<38} {mutant.breaks}", flush=True)
     print(f"{len(mutants) - bad} of {len(mutants)} mutants caught")
     return 1 if bad else 0
+
+
+def main() -> int:
+    """Run the mutants that were asked for; 1 if one survives or a test fails without one."""
+    mutants = asked_for(load())
+    executables = build({mutant.package for mutant in mutants})
+
+    def executable(mutant: Mutant) -> str:
+        found = executables.get((mutant.package, mutant.target))
+        if found is None:
+            sys.exit(f"mutants: {mutant.package} has no test target {mutant.target}")
+        return found
+
+    healthy = cache(lambda executable, test: passes(executable, test, None))
+    return report(
+        mutants,
+        lambda mutant: healthy(executable(mutant), mutant.test),
+        lambda mutant: passes(executable(mutant), mutant.test, mutant.name),
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Breaks the payments on purpose and sees that a test notices (`make mutants`).
 
 Each entry of `mutants.toml` changes a file of the package, in a copy; contracts are compiled again. Its tests must pass
-on the copy as it is and fail with the change. Names given as arguments choose entries. Exit 1 if a mutant survives.
+without the change and fail with it. Names given as arguments choose entries. Exit 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ import sys
 import tempfile
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from mutants import Fault, asked_for, report
+
 ROOT = Path(__file__).resolve().parent.parent.parent
+PYTHON = ROOT / "python"
 PACKAGE = Path("foreseal/payments")
 COMPILER = ROOT / "tests" / "payments" / "contracts" / "compiler"
 CONTRACTS = PACKAGE / "contracts"
@@ -25,11 +29,9 @@ PASSED, FAILED = 0, 1
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One fault and the tests of which one at least must notice it."""
+class Mutant(Fault):
+    """A change and the tests of which one at least must notice it."""
 
-    name: str
-    breaks: str
     file: str
     changes: tuple[tuple[str, str], ...]
     """Texts of the file and what stands in their place."""
@@ -44,7 +46,7 @@ def load() -> list[Mutant]:
         for entry in entries
     ]
     for mutant in mutants:
-        text = (ROOT / "python" / PACKAGE / mutant.file).read_text()
+        text = (PYTHON / PACKAGE / mutant.file).read_text()
         for old, _ in mutant.changes:
             if text.count(old) != 1:
                 sys.exit(f"mutants: {mutant.name}: {old!r} is {text.count(old)} times in {mutant.file}")
@@ -68,14 +70,14 @@ def change(copy: Path, mutant: Mutant) -> None:
             sys.exit(f"mutants: {mutant.name} does not compile: {done.stdout}{done.stderr}")
 
 
-def passes(copy: Path, tests: tuple[str, ...]) -> bool:
-    """Run tests on a copy of the package. Exits if they cannot be run."""
+def passes(python: Path, tests: tuple[str, ...]) -> bool:
+    """Run tests on the package in a folder. Exits if they cannot be run."""
     command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "-p", "no:cacheprovider"]
     given = [f"tests/payments/{test}" for test in tests]
     done = subprocess.run(
         [*command, *given],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(python), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=SECONDS_PER_TEST,
@@ -86,35 +88,20 @@ def passes(copy: Path, tests: tuple[str, ...]) -> bool:
     return done.returncode == PASSED
 
 
-def verdict(mutant: Mutant, healthy: dict[tuple[str, ...], bool]) -> str:
-    """What became of one mutant; `healthy` remembers tests that passed without any."""
+def survives(mutant: Mutant) -> bool:
+    """Whether its tests pass on a copy of the package that has it."""
     with tempfile.TemporaryDirectory(prefix="foreseal-mutant-") as place:
         copy = Path(place)
-        shutil.copytree(ROOT / "python" / "foreseal", copy / "foreseal", ignore=shutil.ignore_patterns("__pycache__"))
-        if mutant.tests not in healthy:
-            healthy[mutant.tests] = passes(copy, mutant.tests)
-        if not healthy[mutant.tests]:
-            return "FAILS WITHOUT IT"
+        shutil.copytree(PYTHON / "foreseal", copy / "foreseal", ignore=shutil.ignore_patterns("__pycache__"))
         change(copy, mutant)
-        return "SURVIVED" if passes(copy, mutant.tests) else "caught"
+        return passes(copy, mutant.tests)
 
 
-def main() -> int:
-    """Run the mutants that were asked for; 1 if one survives or its tests fail without it."""
-    mutants = load()
-    chosen = set(sys.argv[1:]) or {mutant.name for mutant in mutants}
-    if unknown := sorted(chosen - {mutant.name for mutant in mutants}):
-        sys.exit(f"mutants: unknown: {unknown}")
-    mutants = [mutant for mutant in mutants if mutant.name in chosen]
-    healthy: dict[tuple[str, ...], bool] = {}
-    bad = 0
-    for mutant in mutants:
-        found = verdict(mutant, healthy)
-        bad += found != "caught"
-        print(f"{found:<16} {mutant.name:<36} {mutant.breaks}", flush=True)
-    print(f"{len(mutants) - bad} of {len(mutants)} mutants caught")
-    return 1 if bad else 0
+@cache
+def healthy(tests: tuple[str, ...]) -> bool:
+    """Whether tests pass on the package as it is."""
+    return passes(PYTHON, tests)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(asked_for(load()), lambda mutant: healthy(mutant.tests), survives))
