@@ -26,12 +26,11 @@ from foreseal.payments.chain.token import transfers
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
 from foreseal.payments.ledger import SettlementState, Step
 from foreseal.payments.typed_data import address
-from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, Payment, PaymentKey, digest, granted, settled
+from foreseal.payments.x402.identities import BATCH, EXACT, PENDING, UPTO, Payment, PaymentKey, digest, granted, settled
 from foreseal.payments.x402.proof import Fate, Status, look, spent_by
 from foreseal.payments.x402.settlements import AlreadySettling, Asked, Settlements
 from foreseal.payments.x402.signer import NodeSigner
 
-_PENDING = "settlement_pending"
 _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
 
@@ -139,7 +138,7 @@ class Facilitator:
         if found.is_valid and requirements.scheme == EXACT and "permit2Authorization" in payment.payload:
             # The scheme looks at signature, allowance and balance, and simulates nothing.
             rehearsed = self._schemes(_Rehearsal(self.node, self.account.address)).settle(payment, requirements)
-            if rehearsed.error_reason != _PENDING:
+            if rehearsed.error_reason != PENDING:
                 return VerifyResponse(is_valid=False, invalid_reason=rehearsed.error_reason, payer=payer)
         return found
 

@@ -7,7 +7,6 @@ not answer, so that nothing is known.
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -21,8 +20,7 @@ from foreseal.payments.sending import SendingError
 from foreseal.payments.x402.facilitator import Facilitator
 from foreseal.payments.x402.following import Following
 from foreseal.payments.x402.identities import PaymentKey
-from foreseal.payments.x402.proof import Status
-from foreseal.payments.x402.wire import Malformed, read_body
+from foreseal.payments.x402.wire import Malformed, read_body, read_bounded
 
 _log = logging.getLogger(__name__)
 
@@ -47,11 +45,11 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
             yield
 
     async def verify(request: Request) -> Response:
-        payment, requirements = read_body(await read_bounded(request))
+        payment, requirements = read_body(await read_bounded(request, LARGEST_BODY))
         return _answer(await run_in_threadpool(facilitator.verify, payment, requirements))
 
     async def settle(request: Request) -> Response:
-        payment, requirements = read_body(await read_bounded(request))
+        payment, requirements = read_body(await read_bounded(request, LARGEST_BODY))
         return _answer(await run_in_threadpool(facilitator.settle, payment, requirements))
 
     async def supported(_: Request) -> Response:
@@ -60,7 +58,7 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
     async def status(request: Request) -> Response:
         key = PaymentKey.parse(request.path_params["payment"])
         found = await run_in_threadpool(facilitator.status, key, _deadline(request))
-        return JSONResponse({"payment": key.name} | status_object(found), headers={"cache-control": "no-store"})
+        return JSONResponse({"payment": key.name} | found.as_json(), headers={"cache-control": "no-store"})
 
     return Starlette(
         routes=[
@@ -71,29 +69,6 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
         ],
         lifespan=following,
     )
-
-
-def status_object(found: Status) -> dict[str, Any]:
-    """A status as JSON has it: amounts as text."""
-    block = found.final_block
-    return {
-        "status": found.fate.value,
-        "final": found.final,
-        "neverSettled": found.never,
-        "transaction": found.transaction,
-        "amount": None if found.amount is None else str(found.amount),
-        "finalBlock": None if block is None else {"number": block.number, "hash": block.hash, "time": block.timestamp},
-    }
-
-
-async def read_bounded(request: Request, most: int = LARGEST_BODY) -> bytes:
-    """The body of a request. Raises `Malformed` for one of more than `most` bytes."""
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most:
-            raise Malformed(f"body: is more than {most} bytes")
-    return body
 
 
 def _deadline(request: Request) -> int | None:

@@ -19,6 +19,8 @@ from foreseal.payments.typed_data import address, word
 from foreseal.payments.x402.wire import Claim, Deposit, Eip3009, Malformed, Permit2, Refund, Sweep, Voucher, checked
 
 EXACT, UPTO, BATCH = "exact", "upto", "batch-settlement"
+PENDING = "settlement_pending"
+"""The package's word for a settlement that is on its way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,20 +32,18 @@ from x402.schemas.errors import FacilitatorCapabilityError
 
 from foreseal.payments.ledger import GrantState, LedgerError
 from foreseal.payments.x402.crash_points import PaidPoint
-from foreseal.payments.x402.facilitator_app import read_bounded, status_object
 from foreseal.payments.x402.grants import Answer, Claim, stored_answer
 from foreseal.payments.x402.identities import PaymentKey, granted
-from foreseal.payments.x402.offers import NO_STORE
+from foreseal.payments.x402.offers import JSON, NO_STORE
 from foreseal.payments.x402.prices import Charge, Price, chargeable
 from foreseal.payments.x402.seller import Refused, Seller, Silent, Unavailable, Undecided
-from foreseal.payments.x402.wire import Malformed, read_header
+from foreseal.payments.x402.wire import Malformed, read_bounded, read_header
 
 _log = logging.getLogger(__name__)
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a paid request's body, and of its answer: both are kept whole."""
 _EVERY = 1.0
-_JSON = ("content-type", "application/json")
 
 
 class PaidRoutes:
@@ -109,7 +107,7 @@ class PaidRoutes:
         except Silent as error:
             _log.warning("the node did not answer: %s", error)
             return _json(503, {"error": "the chain cannot be asked now"}).having(retry_after="1")
-        return _json(200, {"payment": row.id, "grant": row.state.value} | status_object(found))
+        return _json(200, {"payment": row.id, "grant": row.state.value} | found.as_json())
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         following: asyncio.Task[None] | None = None
@@ -355,7 +353,7 @@ def _paid(answer: Answer, row: Row[Any]) -> Answer:
 
 
 def _json(status: int, said: dict[str, Any]) -> Answer:
-    return Answer(status, (_JSON, NO_STORE), orjson.dumps(said))
+    return Answer(status, (JSON, NO_STORE), orjson.dumps(said))
 
 
 async def _send(send: Send, answer: Answer, method: str) -> None:

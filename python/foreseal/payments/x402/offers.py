@@ -31,7 +31,7 @@ from foreseal.payments.x402.grants import Answer
 from foreseal.payments.x402.prices import Price, PriceTable, Scheme, Way
 
 NO_STORE = ("cache-control", "no-store")
-_JSON = ("content-type", "application/json")
+JSON = ("content-type", "application/json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Offers:
         )
         body = required.model_dump_json(by_alias=True, exclude_none=True).encode()
         said = (PAYMENT_REQUIRED_HEADER.lower(), encode_payment_required_header(required))
-        return required, Answer(402, (_JSON, NO_STORE, said), body)
+        return required, Answer(402, (JSON, NO_STORE, said), body)
 
     def _config(self, price: Price) -> ResourceConfig:
         domain = self.shop.domain

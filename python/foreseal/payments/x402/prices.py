@@ -9,17 +9,17 @@ from starlette.routing import compile_path
 from x402.schemas import PaymentRequirements
 
 from foreseal.payments.amounts import checked
-from foreseal.payments.x402.identities import UPTO, Payment
+from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, Payment
 
 
 class Scheme(StrEnum):
     """How a request is paid."""
 
-    EXACT = "exact"
+    EXACT = EXACT
     """The price, by EIP-3009 or over Permit2."""
     UPTO = UPTO
     """What the handler charges, the price at most; over Permit2."""
-    BATCH = "batch-settlement"
+    BATCH = BATCH
     """What the handler charges, the price at most, by a voucher on a payment channel."""
 
 

@@ -6,6 +6,7 @@ which the payer canceled it. Nothing less is one: a facilitator that did not ans
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from eth_abi.abi import decode, encode
 
@@ -50,6 +51,20 @@ class Status:
     def never(self) -> bool:
         """Whether it is proven that the payment was not settled and never will be."""
         return self.final and self.fate in (Fate.CANCELED, Fate.UNSETTLED)
+
+    def as_json(self) -> dict[str, Any]:
+        """As sellers and facilitators tell it: amounts as text."""
+        block = self.final_block
+        return {
+            "status": self.fate.value,
+            "final": self.final,
+            "neverSettled": self.never,
+            "transaction": self.transaction,
+            "amount": None if self.amount is None else str(self.amount),
+            "finalBlock": None
+            if block is None
+            else {"number": block.number, "hash": block.hash, "time": block.timestamp},
+        }
 
 
 def used(node: Node, key: PaymentKey, block: Block) -> bool:

@@ -24,13 +24,12 @@ from foreseal.payments.sending import SendingError, safety
 from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import Channels
 from foreseal.payments.x402.grants import Grants, stored_payment
-from foreseal.payments.x402.identities import BATCH, PaymentKey, granted
+from foreseal.payments.x402.identities import BATCH, PENDING, PaymentKey, granted
 from foreseal.payments.x402.offers import Offers, Shop
 from foreseal.payments.x402.proof import Fate, Status, look
 
 _log = logging.getLogger(__name__)
 
-PENDING = "settlement_pending"
 Silent = (httpx.HTTPError, OSError, TimeoutError, ChainError, SendingError)
 """What says nothing about a payment: the facilitator or the node did not answer."""
 
@@ -207,9 +206,7 @@ class Seller:
     ) -> SettleResponse:
         """Charge a channel for a process that ended before it did."""
         kind, balance = payload.payload.get("type"), None
-        response = SettleResponse(
-            success=True, transaction="", network=asked.network, payer=PaymentKey.parse(row.id).payer, amount=""
-        )
+        response = _response(row, asked)
         if kind == "refund":
             raise Refused("refund_interrupted")
         if kind == "deposit":
@@ -227,13 +224,12 @@ class Seller:
 def _on_chain(row: Row[Any], asked: PaymentRequirements, found: Status) -> SettleResponse | None:
     """The settlement that the chain shows already, of a payment that is all or nothing."""
     if asked.scheme == BATCH and found.fate is Fate.SETTLED:
-        return SettleResponse(success=True, transaction="", network=asked.network, payer=PaymentKey.parse(row.id).payer)
+        return _response(row, asked)
     if found.fate is not Fate.SETTLED or found.transaction is None or found.amount != row.charged:
         return None
-    return SettleResponse(
-        success=True,
-        transaction=found.transaction,
-        network=asked.network,
-        payer=PaymentKey.parse(row.id).payer,
-        amount=str(found.amount),
-    )
+    return _response(row, asked, found.transaction, str(found.amount))
+
+
+def _response(row: Row[Any], asked: PaymentRequirements, transaction: str = "", amount: str = "") -> SettleResponse:
+    payer = PaymentKey.parse(row.id).payer
+    return SettleResponse(success=True, transaction=transaction, network=asked.network, payer=payer, amount=amount)

@@ -21,7 +21,7 @@ node.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -45,6 +45,8 @@ from foreseal.payments.x402.crash_points import PaidPoint
 from foreseal.payments.x402.identities import Payment, PaymentKey
 from foreseal.payments.x402.tables import settlements, turns
 
+T = TypeVar("T")
+
 
 class AlreadySettling(Exception):
     """The payment is being settled, or was, in another way than is asked for now."""
@@ -61,7 +63,7 @@ class Patience:
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
-    def until(self, look: Callable[[], Any], what: str) -> Any:
+    def until(self, look: Callable[[], T | None], what: str) -> T:
         """What `look` finds as soon as that is not None. Raises TimeoutError."""
         end = self.now() + self.seconds
         while True:
@@ -163,8 +165,7 @@ class Settlements:
                 self.advance(key.name)
             return None
 
-        found: Receipt = self.patience.until(look, f"receipt of {key.name}")
-        return found
+        return self.patience.until(look, f"receipt of {key.name}")
 
     def advance(self, id: str) -> Row[Any]:
         """Note what the chain says of a settlement, and send its bytes again where there is no receipt."""

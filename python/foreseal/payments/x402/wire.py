@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from starlette.requests import Request
 from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.amounts import LARGEST
@@ -74,14 +75,19 @@ class Witness(_Part):
     valid_after: Uint = Field(alias="validAfter")
 
 
-class Permit2Terms(_Part):
-    """A signed transfer through Permit2."""
+class _Transfer(_Part):
+    """What is signed of every transfer through Permit2."""
 
     payer: Address = Field(alias="from")
     permitted: Permitted
     spender: Address
     nonce: Uint
     deadline: Uint
+
+
+class Permit2Terms(_Transfer):
+    """A signed transfer through Permit2."""
+
     witness: Witness
 
 
@@ -127,14 +133,9 @@ class DepositWitness(_Part):
     channel: Word = Field(alias="channelId")
 
 
-class DepositPermit2Terms(_Part):
+class DepositPermit2Terms(_Transfer):
     """A deposit through Permit2."""
 
-    payer: Address = Field(alias="from")
-    permitted: Permitted
-    spender: Address
-    nonce: Uint
-    deadline: Uint
     witness: DepositWitness
     signature: Signature
 
@@ -227,6 +228,16 @@ def checked(model: type[M], value: Any, place: str = "") -> M:
         first = error.errors()[0]
         where = ".".join(str(part) for part in ((place, *first["loc"]) if place else first["loc"]))
         raise Malformed(f"{where or 'payment'}: {first['msg']}") from None
+
+
+async def read_bounded(request: Request, most: int) -> bytes:
+    """The body of a request. Raises `Malformed` for one of more than `most` bytes."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise Malformed(f"body: is more than {most} bytes")
+    return bytes(body)
 
 
 def read_header(value: str) -> PaymentPayload:

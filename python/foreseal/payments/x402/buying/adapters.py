@@ -13,10 +13,8 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.exceptions import ConnectTimeoutError, MaxRetryError, NewConnectionError
 
-from foreseal.payments.x402.buying.answers import PAYMENT_REQUIRED, REQUIRED
+from foreseal.payments.x402.buying.answers import PAYMENT_REQUIRED, REQUIRED, SMALL
 from foreseal.payments.x402.buying.buyer import Buyer, Payment, Wanted
-
-_SMALL = 1 << 16
 
 
 class PayingAdapter(BaseAdapter):
@@ -103,7 +101,7 @@ def _whole(request: requests.PreparedRequest) -> bytes:
 def _drain(response: requests.Response) -> None:
     """Read a short body to its end, and close."""
     try:
-        response.raw.read(_SMALL)
+        response.raw.read(SMALL)
     finally:
         response.close()
 

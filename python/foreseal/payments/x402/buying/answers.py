@@ -9,13 +9,15 @@ from x402.schemas import PaymentRequired, SettleResponse
 
 from foreseal.payments.ledger import Trigger
 from foreseal.payments.x402.buying.errors import Unreadable
-from foreseal.payments.x402.buying.policy import Word
+from foreseal.payments.x402.buying.policy import AMOUNT, Word
 from foreseal.payments.x402.buying.purchases import Outcome
 
 REQUIRED = "PAYMENT-REQUIRED"
 RESPONSE = "PAYMENT-RESPONSE"
 PAYMENT_REQUIRED = 402
 """The status."""
+SMALL = 1 << 16
+"""Bytes of a 402 that are read so that its connection can be used again."""
 # @x402/express answers 412 where Permit2 has no allowance.
 _REFUSALS = (PAYMENT_REQUIRED, 412)
 
@@ -27,7 +29,6 @@ _LONGEST = 1 << 17
 # Python reads past what is no base64: of a header that is there twice it would take the first.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_AMOUNT = re.compile(r"[0-9]{1,78}")
 
 
 def read_required(header: str) -> PaymentRequired:
@@ -69,7 +70,7 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
     if settlement is None or not settlement.success:
         return None
     settled = amount
-    if varies and word is Word.SELLER and _AMOUNT.fullmatch(settlement.amount or ""):
+    if varies and word is Word.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
         settled = min(amount, int(settlement.amount or ""))
     transaction = settlement.transaction.lower() if _HASH.fullmatch(settlement.transaction) else None
     return Outcome(Trigger.PAID, settled, transaction)
@@ -78,7 +79,7 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
 def read_status(body: bytes, amount: int) -> Outcome | None:
     """What a seller's or a facilitator's status says of a payment of at most `amount` units; None is not known yet.
 
-    The form is that of `facilitator_app`.
+    The form is that of `Status.as_json`.
     """
     try:
         told = orjson.loads(body)
@@ -91,5 +92,5 @@ def read_status(body: bytes, amount: int) -> Outcome | None:
     if told.get("status") != "settled":
         return None
     transaction, units = str(told.get("transaction")), str(told.get("amount"))
-    settled = int(units) if _AMOUNT.fullmatch(units) else amount
+    settled = int(units) if AMOUNT.fullmatch(units) else amount
     return Outcome(Trigger.PAID, min(settled, amount), transaction.lower() if _HASH.fullmatch(transaction) else None)

@@ -34,9 +34,10 @@ from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buying.answers import Headers, read_outcome, read_required
 from foreseal.payments.x402.buying.channels import Channels
 from foreseal.payments.x402.buying.errors import PaymentRefused, Refusal, Rule
-from foreseal.payments.x402.buying.policy import CHANNELS, Offer, Policy
+from foreseal.payments.x402.buying.policy import Offer, Policy
 from foreseal.payments.x402.buying.purchases import Intent, Outcome, Purchases
 from foreseal.payments.x402.buying.signing import Signature, Signer
+from foreseal.payments.x402.identities import BATCH, UPTO
 
 _log = logging.getLogger(__name__)
 
@@ -125,14 +126,14 @@ class Buyer:
 
         Otherwise the seller told where the channel really is: the payment that is given is to be presented once more.
         """
-        varies = payment.offer.terms.scheme == "upto"
+        varies = payment.offer.terms.scheme == UPTO
         outcome = read_outcome(payment.amount, varies, status, get_header, self.policy.word)
         try:
             if outcome is not None:
                 self.purchases.conclude(payment.id, outcome)
             elif (url := _status_url(payment.wanted, status, get_header)) is not None:
                 self.purchases.point(payment.id, url)
-            if payment.offer.terms.scheme != CHANNELS or not self._learn(payment, status, get_header):
+            if payment.offer.terms.scheme != BATCH or not self._learn(payment, status, get_header):
                 return None
         except (LedgerError, SQLAlchemyError):  # the answer is paid for: it must reach the application
             _log.warning("purchase is left with an unknown outcome", extra={"purchase": payment.id}, exc_info=True)

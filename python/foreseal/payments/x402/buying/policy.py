@@ -11,14 +11,14 @@ from x402.schemas import PaymentRequirements
 from foreseal.payments.amounts import checked
 from foreseal.payments.typed_data import address
 from foreseal.payments.x402.buying.errors import PaymentRefused, Refusal, Rule
+from foreseal.payments.x402.identities import BATCH, EXACT, UPTO
 
-CHANNELS = "batch-settlement"
-SCHEMES = ("exact", "upto", CHANNELS)
+SCHEMES = (EXACT, UPTO, BATCH)
 """The schemes of x402 v2 that can be paid."""
 
 # As the scheme `eip155` of CAIP-2 has it: other kinds of networks are not understood.
 _NETWORK = re.compile(r"eip155:[1-9][0-9]{0,18}")
-_AMOUNT = re.compile(r"[0-9]{1,78}")
+AMOUNT = re.compile(r"[0-9]{1,78}")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -132,7 +132,7 @@ class Policy:
             return Refusal(Rule.ASSET, f"{offered.asset} on {offered.network} is not on the list")
         if not payee or (self.payees is not None and payee not in self.payees):
             return Refusal(Rule.PAYEE, f"{offered.pay_to} is not on the list")
-        if not _AMOUNT.fullmatch(offered.amount):
+        if not AMOUNT.fullmatch(offered.amount):
             return Refusal(Rule.AMOUNT, f"{offered.amount!r} is no amount in smallest units")
         if not 0 < offered.max_timeout_seconds <= self.longest_validity:
             text = f"a signature good for {offered.max_timeout_seconds} s is asked for, at most {self.longest_validity}"
@@ -144,7 +144,7 @@ class Policy:
         if offer.amount > cap:
             text = f"{offer.amount} units of {offer.asset} are asked for, at most {cap} are allowed"
             return Refusal(Rule.PER_REQUEST, text, offer.amount, None, cap)
-        if offer.terms.scheme == CHANNELS and not offer.caps.per_deposit:
+        if offer.terms.scheme == BATCH and not offer.caps.per_deposit:
             return Refusal(Rule.PER_DEPOSIT, f"no payment channels in {offer.asset} are allowed", None, None, 0)
         return None
 

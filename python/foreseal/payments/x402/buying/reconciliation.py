@@ -22,7 +22,7 @@ from foreseal.payments.x402.buying.answers import read_status
 from foreseal.payments.x402.buying.policy import Asset
 from foreseal.payments.x402.buying.purchases import Outcome, Purchases
 from foreseal.payments.x402.buying.tables import purchases
-from foreseal.payments.x402.identities import PaymentKey
+from foreseal.payments.x402.identities import UPTO, PaymentKey
 from foreseal.payments.x402.proof import Fate, Status, look
 
 _LARGEST = 1 << 16
@@ -108,7 +108,7 @@ class Reconciliation:
         if status.fate is Fate.SETTLED and status.amount is not None:
             return min(status.amount, int(row.amount))
         most, final = int(row.amount), status.final_block
-        if row.scheme != "upto" or row.transaction_hash is None or self._purchases.shares_transaction(row):
+        if row.scheme != UPTO or row.transaction_hash is None or self._purchases.shares_transaction(row):
             return most
         # Permit2 has no log of a nonce: the seller named the transaction, and the chain says what it moved. Each may be
         # named once, so a seller that mixes them up does not change the sum.

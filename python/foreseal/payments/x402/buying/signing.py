@@ -17,9 +17,9 @@ from x402.mechanisms.evm.upto import UptoEvmClientScheme
 from x402.schemas import NoMatchingRequirementsError, PaymentPayload, PaymentRequired
 
 from foreseal.payments.x402.buying.errors import PaymentRefused, Refusal, Rule, Unreadable
-from foreseal.payments.x402.buying.policy import CHANNELS, Offer
+from foreseal.payments.x402.buying.policy import Offer
+from foreseal.payments.x402.identities import BATCH, EXACT, UPTO, granted, settled
 from foreseal.payments.x402.identities import Payment as SignedPayment
-from foreseal.payments.x402.identities import granted, settled
 
 Reserve = Callable[[int, str | None], None]
 """Is told the units that are about to be signed for, and the id of the channel that they go into, if any."""
@@ -60,7 +60,7 @@ class Signer:
         client.register(offer.terms.network, self._scheme(offer, reserve))
         # Only this offer: the package would choose by itself.
         single = required.model_copy(update={"accepts": [offer.terms]})
-        if offer.terms.scheme != CHANNELS:
+        if offer.terms.scheme != BATCH:
             reserve(offer.amount, None)
         try:
             payload = client.create_payment_payload(single)
@@ -70,20 +70,18 @@ class Signer:
         return Signature(payload, _signed(payload), x402HTTPClientSync(client))
 
     def _scheme(self, offer: Offer, reserve: Reserve) -> Any:
-        match offer.terms.scheme:
-            case "exact":
-                return ExactEvmClientScheme(self._key)
-            case "upto":
-                return UptoEvmClientScheme(self._key)
-            case _:
+        if offer.terms.scheme == EXACT:
+            return ExactEvmClientScheme(self._key)
+        if offer.terms.scheme == UPTO:
+            return UptoEvmClientScheme(self._key)
 
-                def deposit(context: BatchSettlementDepositStrategyContext) -> int:
-                    amount = _deposit(offer, context)
-                    reserve(amount, context.channel_id)
-                    return amount
+        def deposit(context: BatchSettlementDepositStrategyContext) -> int:
+            amount = _deposit(offer, context)
+            reserve(amount, context.channel_id)
+            return amount
 
-                options = BatchSettlementEvmSchemeOptions(deposit_strategy=deposit, storage=self._channels)
-                return BatchSettlementEvmScheme(self._key, options)
+        options = BatchSettlementEvmSchemeOptions(deposit_strategy=deposit, storage=self._channels)
+        return BatchSettlementEvmScheme(self._key, options)
 
 
 def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> int:
@@ -97,6 +95,6 @@ def _deposit(offer: Offer, context: BatchSettlementDepositStrategyContext) -> in
 
 def _signed(payload: PaymentPayload) -> SignedPayment:
     """What the chain will know the payment by. A voucher is known by the seller alone."""
-    if payload.accepted.scheme == CHANNELS and payload.payload.get("type") == "voucher":
+    if payload.accepted.scheme == BATCH and payload.payload.get("type") == "voucher":
         return granted(payload)
     return settled(payload, payload.accepted)

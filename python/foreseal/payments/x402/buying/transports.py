@@ -11,7 +11,7 @@ policy names it.
 import httpx
 from anyio import to_thread
 
-from foreseal.payments.x402.buying.answers import PAYMENT_REQUIRED, REQUIRED
+from foreseal.payments.x402.buying.answers import PAYMENT_REQUIRED, REQUIRED, SMALL
 from foreseal.payments.x402.buying.buyer import Buyer, Payment, Wanted
 
 PURCHASE = "foreseal.purchase"
@@ -20,8 +20,6 @@ PURCHASE = "foreseal.purchase"
 _ORIGIN = "foreseal.origin"
 # Nothing was sent: the connection was not there yet.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
-# Bytes of a 402 that are read so that its connection can be used again.
-_SMALL = 1 << 16
 
 
 class PayingTransport(httpx.BaseTransport):
@@ -128,7 +126,7 @@ def _drain(response: httpx.Response) -> None:
     stream = response.stream
     assert isinstance(stream, httpx.SyncByteStream), "a transport for sync clients answers with one"
     try:
-        left = _SMALL
+        left = SMALL
         for chunk in stream:
             left -= len(chunk)
             if left < 0:
@@ -141,7 +139,7 @@ async def _adrain(response: httpx.Response) -> None:
     stream = response.stream
     assert isinstance(stream, httpx.AsyncByteStream), "a transport for async clients answers with one"
     try:
-        left = _SMALL
+        left = SMALL
         async for chunk in stream:
             left -= len(chunk)
             if left < 0:
