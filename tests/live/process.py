@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar, TypeVar
 
 from live.blocks import wait_for
 from live.rpc import Rpc
@@ -24,14 +25,16 @@ STOP_TIME = 30.0
 # Steps come fast, so that tests are quick; blocks last long enough to look into one while it is pending.
 FAST = ("--block-time", "2s", "--step", "50ms")
 
-_URL = re.compile(r"https?://\S+:\d+")
 
+class Served:
+    """A running process that serves HTTP. Its output is read as it comes, so that a full pipe never stops it."""
 
-class LiveNode:
-    """A running `foreseal` process. Its output is read as it comes, so that a full pipe never stops it."""
+    URL: ClassVar[re.Pattern[str]] = re.compile(r"https?://\S+:\d+")
+    """What it prints once it listens, or soon will."""
+    READY: ClassVar[str] = "/readyz"
+    """Path that answers 200 once it is ready."""
 
     def __init__(self, command: Sequence[str], cwd: Path | None = None) -> None:
-        """`command` must print the URL that it listens on."""
         self.process = subprocess.Popen(
             command,
             cwd=cwd,
@@ -48,8 +51,7 @@ class LiveNode:
         self._reader.start()
         try:
             self.url: str = wait_for(self._find_url, START_TIME, "the banner's URL", self._explain)
-            self.rpc = Rpc(self.url)
-            wait_for(self._is_ready, START_TIME, "/readyz", self._explain)
+            wait_for(lambda: is_ok(self.url + self.READY), START_TIME, self.READY, self._explain)
         except BaseException:
             self._kill_group()
             raise
@@ -59,7 +61,6 @@ class LiveNode:
 
         `pid` is the process that is told to stop, by default the one that was started.
         """
-        self.rpc.close()
         if self.process.poll() is None:
             os.kill(pid or self.process.pid, signal.SIGTERM)
         code = self.process.wait(STOP_TIME)
@@ -68,7 +69,6 @@ class LiveNode:
 
     def kill(self) -> None:
         """End it at once, as a crash would."""
-        self.rpc.close()
         self._kill_group()
 
     def _kill_group(self) -> None:
@@ -84,19 +84,8 @@ class LiveNode:
                 self.printed += line
 
     def _find_url(self) -> str | None:
-        found = _URL.search(self.printed)
+        found = self.URL.search(self.printed)
         return found[0] if found else None
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/readyz", timeout=START_TIME) as answer:
-                return bool(answer.status == 200)
-        except urllib.error.HTTPError as error:
-            error.close()
-            return False
-        except urllib.error.URLError:
-            # granian's own command prints the URL before it listens.
-            return False
 
     def _explain(self) -> str:
         code = self.process.poll()
@@ -105,6 +94,38 @@ class LiveNode:
             self._reader.join()
             raise RuntimeError(f"foreseal ended with exit code {code}:\n{self.printed}")
         return f"foreseal printed:\n{self.printed}"
+
+
+class LiveNode(Served):
+    """A running node."""
+
+    def __init__(self, command: Sequence[str], cwd: Path | None = None) -> None:
+        super().__init__(command, cwd)
+        self.rpc = Rpc(self.url)
+
+    def stop(self, pid: int | None = None) -> int:
+        self.rpc.close()
+        return super().stop(pid)
+
+    def kill(self) -> None:
+        self.rpc.close()
+        super().kill()
+
+
+S = TypeVar("S", bound=Served)
+
+
+def is_ok(url: str) -> bool:
+    """Whether there is an answer with status 200."""
+    try:
+        with urllib.request.urlopen(url, timeout=START_TIME) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+    except urllib.error.URLError:
+        # granian's own command prints the URL before it listens.
+        return False
 
 
 def foreseal_command() -> str:
@@ -118,11 +139,17 @@ def foreseal_command() -> str:
 @contextlib.contextmanager
 def live_node(*arguments: str, command: str = "dev") -> Iterator[LiveNode]:
     """A node on a free port, stopped by SIGTERM at the end; that must work and exit 0."""
-    node = LiveNode([foreseal_command(), command, "--port", "0", *FAST, *arguments])
-    try:
+    with stopping(LiveNode([foreseal_command(), command, "--port", "0", *FAST, *arguments])) as node:
         yield node
-        code = node.stop()
-        assert code == 0, f"foreseal ended with exit code {code} on SIGTERM:\n{node.printed}"
+
+
+@contextlib.contextmanager
+def stopping(running: S) -> Iterator[S]:
+    """It is stopped by SIGTERM at the end, which must work and exit 0."""
+    try:
+        yield running
+        code = running.stop()
+        assert code == 0, f"foreseal ended with exit code {code} on SIGTERM:\n{running.printed}"
     finally:
-        if node.process.poll() is None:
-            node.kill()
+        if running.process.poll() is None:
+            running.kill()

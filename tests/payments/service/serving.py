@@ -1,12 +1,7 @@
 """`foreseal pay serve` as its user starts it, beside a real node, and a client of it."""
 
-import os
 import re
-import signal
-import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,15 +13,10 @@ from command import foreseal
 from foreseal.payments.contracts import development
 from foreseal.payments.contracts.development import CHECKOUT, PAYOUTS, TOKEN
 from live.accounts import DEV_ACCOUNTS, key_of
-from live.blocks import wait_for
-from live.process import foreseal_command
+from live.process import Served, foreseal_command, stopping
 
 MERCHANT = DEV_ACCOUNTS[1]
 BUYERS = DEV_ACCOUNTS[3:10]
-
-_URL = re.compile(r"foreseal pay serve at (http://\S+:\d+)")
-_START_TIME = 60.0
-_STOP_TIME = 30.0
 
 
 def configure(folder: Path, node_url: str, database: str, chain_id: int = 31337, more: str = "") -> Path:
@@ -68,68 +58,20 @@ def api_key(config: Path, role: str = "admin") -> str:
     return made.stdout.strip()
 
 
-class Serving:
-    """A running `foreseal pay serve`. Its output is read as it comes."""
+class Serving(Served):
+    """A running `foreseal pay serve`."""
+
+    URL = re.compile(r"(?<=foreseal pay serve at )http://\S+:\d+")
+    # /healthz would wait for the node.
+    READY = "/v1/openapi.json"
 
     def __init__(self, config: Path, *arguments: str) -> None:
-        self.printed = ""
-        self.process = subprocess.Popen(
-            [foreseal_command(), "pay", "serve", "--config", str(config), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        try:
-            self.url: str = wait_for(self._find_url, _START_TIME, "the URL", self._explain)
-        except BaseException:
-            self.kill()
-            raise
-
-    def kill(self) -> None:
-        """End it at once, as a crash would."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self._reader.join()
-
-    def stop(self) -> int:
-        """End it as a process manager does; its exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(_STOP_TIME)
-        self._reader.join()
-        return code
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as lines:
-            for line in lines:
-                self.printed += line
-
-    def _find_url(self) -> str | None:
-        found = _URL.search(self.printed)
-        return found[1] if found else None
-
-    def _explain(self) -> str:
-        if self.process.poll() is not None:
-            self._reader.join()
-            raise RuntimeError(f"it ended with {self.process.returncode}:\n{self.printed}")
-        return f"it printed:\n{self.printed}"
+        super().__init__([foreseal_command(), "pay", "serve", "--config", str(config), *arguments])
 
 
-@contextmanager
-def serving(config: Path, *arguments: str) -> Iterator[Serving]:
+def serving(config: Path, *arguments: str) -> AbstractContextManager[Serving]:
     """One process of the service, stopped by SIGTERM at the end, which must exit with 0."""
-    one = Serving(config, *arguments)
-    try:
-        yield one
-        if one.process.poll() is None:
-            assert one.stop() == 0, one.printed
-    finally:
-        one.kill()
+    return stopping(Serving(config, *arguments))
 
 
 class Shopper:

@@ -5,8 +5,6 @@ import re
 import shlex
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import orjson
@@ -16,6 +14,7 @@ from distribution.walk import free_port
 from foreseal.payments.service.errors import CODES
 from foreseal.payments.service.routes import ROUTES
 from live.blocks import wait_for
+from live.process import is_ok
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "service.md"
 _FILE = re.compile(r"# (\S+\.(?:py|toml))\n")
@@ -69,14 +68,7 @@ class Reader:
 
         def answers() -> bool:
             assert server.poll() is None, (self.folder / f"{port}.log").read_text()
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[port]}/healthz", timeout=_SECONDS) as answer:
-                    return bool(answer.status == 200)
-            except urllib.error.HTTPError as error:
-                error.close()
-                return False
-            except urllib.error.URLError:
-                return False
+            return is_ok(f"http://127.0.0.1:{self.ports[port]}/healthz")
 
         wait_for(answers, _SECONDS, command[-1])
 

@@ -1,7 +1,6 @@
 """What docs/x402.md shows works as it stands: the facilitator of its file, the shop of its code, the claim."""
 
 import asyncio
-import contextlib
 import os
 import re
 import tomllib
@@ -17,7 +16,7 @@ from x402.mechanisms.evm.batch_settlement.client import BatchSettlementEvmScheme
 
 from foreseal.cli.main import run
 from foreseal.payments.configuration import read
-from live.process import LiveNode, foreseal_command
+from live.process import Served, foreseal_command, stopping
 from payments.x402.paying import stock_client
 from payments.x402.selling import settlement
 from payments.x402.world import BUYERS, FACILITATOR, NETWORK, World
@@ -31,13 +30,10 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
-class Facilitating(LiveNode):
-    """The command, once it answers."""
+class Facilitating(Served):
+    """A running `foreseal pay facilitator`."""
 
-    def _is_ready(self) -> bool:
-        with contextlib.suppress(httpx.HTTPError):
-            return httpx.get(f"{self.url}/supported").status_code == 200
-        return False
+    READY = "/supported"
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +48,8 @@ def facilitator_url(node_of_x402: World, tmp_path_factory: pytest.TempPathFactor
         running = Facilitating([foreseal_command(), "pay", "facilitator", "--config", str(folder / "pay.toml")])
     finally:
         del os.environ["FACILITATOR_KEY"]
-    try:
+    with stopping(running):
         yield running.url
-        assert running.stop() == 0, running.printed
-    finally:
-        if running.process.poll() is None:
-            running.kill()
 
 
 def test_the_shop_of_the_page_sells(world: World, tmp_path: Path, facilitator_url: str) -> None:
