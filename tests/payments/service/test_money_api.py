@@ -90,6 +90,7 @@ def test_suspended_transfers_are_listed_and_resolved(till: Till) -> None:
     rest = till.get(f"/v1/suspense?limit=3&cursor={first['next']}")
     assert ([*first["items"], *rest["items"]], rest["next"]) == (found, None)
     path = f"/v1/suspense/{hashes[1]}/{found[2]['position']}/resolution"
+    assert till.refused(400, "wrong_value", path, {"note": "sent\0back"})["argument"] == "note"
     done = till.made(path, {"note": "sent back"})
     assert done["resolution"]["note"] == "sent back"
     till.refused(409, "duplicate", path, {"note": "kept"})

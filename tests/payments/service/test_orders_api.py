@@ -178,6 +178,10 @@ def test_orders_are_found_by_what_they_have(till: Till) -> None:
     for query, argument in (("limit=0", "limit"), ("cursor=x", "cursor"), ("state=Lost", "state"), ("page=2", "page")):
         response = till.ask("GET", f"/v1/orders?{query}")
         assert (response.status_code, response.json()["error"]["argument"]) == (400, argument)
+    for path in ("orders", "refunds", "payouts", "deliveries", "suspense"):
+        for cursor in ("²", "²-1", "1-1-1", "9" * 18, f"1-{'9' * 18}", "9" * 400, "-", "%00"):
+            response = till.ask("GET", f"/v1/{path}?cursor={cursor}")
+            assert (response.status_code, response.json()["error"]["argument"]) == (400, "cursor"), (path, cursor)
     assert till.ask("GET", "/v1/orders?limit=1&limit=2").json()["error"]["message"] == "limit is given twice"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from foreseal.payments.amounts import checked
+from foreseal.payments.ledger.identifiers import is_storable
 from foreseal.payments.service.errors import ApiError
 from foreseal.payments.typed_data import address, word
 
@@ -69,7 +70,9 @@ def _hex(value: Any) -> bytes:
     return bytes.fromhex(value[2:])
 
 
-def _whole(least: int, most: int) -> Callable[[Any], int]:
+def whole(least: int, most: int) -> Kind:
+    """A whole number; in a query its digits."""
+
     def read(value: Any) -> int:
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
             value = int(value)
@@ -79,12 +82,7 @@ def _whole(least: int, most: int) -> Callable[[Any], int]:
             raise ValueError(f"{value} is not between {least} and {most}")
         return value
 
-    return read
-
-
-def whole(least: int, most: int) -> Kind:
-    """A whole number; in a query its digits."""
-    return Kind(_whole(least, most), {"type": "integer", "minimum": least, "maximum": most})
+    return Kind(read, {"type": "integer", "minimum": least, "maximum": most})
 
 
 def one_of(words: Sequence[str]) -> Kind:
@@ -104,6 +102,8 @@ def short(most: int) -> Kind:
     def read(value: Any) -> str:
         if len(_text(value)) > most:
             raise ValueError(f"it has more than {most} characters")
+        if not is_storable(value):
+            raise ValueError("it has a NUL or a lone surrogate")
         return str(value)
 
     return Kind(read, {"type": "string", "maxLength": most})

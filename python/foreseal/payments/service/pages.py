@@ -13,12 +13,14 @@ PAGE = (
     Field("limit", whole(1, MOST), f"Most items of the page, {MOST} at most; 50 if it is not given."),
     Field("cursor", TEXT, "Where to go on: `next` of the page before."),
 )
+LARGEST_ID = 2**31 - 1
+"""Of a row that is numbered."""
 _USUAL = 50
 
 
 def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
     """One page of orders, refunds or payouts, those that began last first, and the cursor of the next page."""
-    limit, before = _asked(query)
+    limit, before = limited(query), place(query["cursor"], LARGEST_ID)
     wanted: Select[Any] = (
         select(table, timeline.c.id.label("entry_id"))
         .join(timeline, (timeline.c.subject_id == table.c.id) & (timeline.c.subject == table.name))
@@ -27,34 +29,33 @@ def by_beginning(tx: Connection, table: Any, query: Any, *conditions: Any) -> tu
         .limit(limit + 1)
     )
     if before is not None:
-        wanted = wanted.where(timeline.c.id < before)
+        wanted = wanted.where(timeline.c.id < before[0])
     return _cut(list(tx.execute(wanted)), limit, lambda row: str(row.entry_id))
 
 
 def by_id(tx: Connection, table: Any, query: Any, *conditions: Any) -> tuple[list[Row[Any]], str | None]:
     """One page of rows that are numbered, newest first."""
-    limit, before = _asked(query)
+    limit, before = limited(query), place(query["cursor"], LARGEST_ID)
     wanted = select(table).where(*conditions).order_by(table.c.id.desc()).limit(limit + 1)
     if before is not None:
-        wanted = wanted.where(table.c.id < before)
+        wanted = wanted.where(table.c.id < before[0])
     return _cut(list(tx.execute(wanted)), limit, lambda row: str(row.id))
 
 
-def _asked(query: Any) -> tuple[int, int | None]:
-    cursor = query["cursor"]
-    if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise wrong_cursor(cursor)
-    return limited(query), None if cursor is None else int(cursor)
+def place(cursor: str | None, *most: int) -> tuple[int, ...] | None:
+    """The numbers of a cursor, which are at most these. Raises `ApiError` 400 for what no page had."""
+    if cursor is None:
+        return None
+    parts = cursor.split("-")
+    digits = all(part.isascii() and part.isdigit() for part in parts)
+    if not digits or len(parts) != len(most) or any(int(part) > each for part, each in zip(parts, most, strict=True)):
+        raise ApiError(400, "wrong_value", f"cursor: {cursor!r} is none that a page had", "cursor")
+    return tuple(map(int, parts))
 
 
 def limited(query: Any) -> int:
     """How many items a page may have."""
     return int(query["limit"] or _USUAL)
-
-
-def wrong_cursor(cursor: str) -> ApiError:
-    """What is said of a cursor that no page had."""
-    return ApiError(400, "wrong_value", f"cursor: {cursor!r} is none that a page had", "cursor")
 
 
 def _cut(rows: list[Row[Any]], limit: int, cursor: Any) -> tuple[list[Row[Any]], str | None]:

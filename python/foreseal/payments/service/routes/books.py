@@ -10,11 +10,12 @@ from sqlalchemy import Connection, Row, Select, and_, insert, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.amounts import tokens
+from foreseal.payments.chain.policy import HIGHEST
 from foreseal.payments.conservation import balance
 from foreseal.payments.ledger import DisbursementState, Duplicate, Step, Trigger, Unknown
 from foreseal.payments.ledger.tables import Reason, payout_legs, payouts, refunds, suspense, timeline, transfers
 from foreseal.payments.service.fields import WORD, Field, one_of, short, whole
-from foreseal.payments.service.pages import PAGE, limited, wrong_cursor
+from foreseal.payments.service.pages import LARGEST_ID, PAGE, limited, place
 from foreseal.payments.service.route import Call, Lines, Reply, Route
 from foreseal.payments.service.tables import Role, resolutions
 
@@ -40,7 +41,7 @@ _SAME = and_(*(suspense.c[name] == transfers.c[name] for name in ("chain_id", "t
 _NAMES = (suspense.c.reason, suspense.c.order_id.label("suspended_order"))
 _PARTS = (
     Field("transaction", WORD, "The transaction.", required=True),
-    Field("position", whole(0, 2**31 - 1), "Of the Transfer among its logs.", required=True),
+    Field("position", whole(0, LARGEST_ID), "Of the Transfer among its logs.", required=True),
 )
 
 
@@ -58,13 +59,11 @@ def _suspense(call: Call) -> Reply:
             *(resolutions.c[name] == transfers.c[name] for name in ("chain_id", "transaction_hash", "position"))
         )
         wanted.append(done.exists() if asked["resolved"] == "true" else ~done.exists())
-    place = (transfers.c.block_number, transfers.c.log_index)
-    if asked["cursor"] is not None:
-        number, _, index = asked["cursor"].partition("-")
-        if not (number.isdigit() and index.isdigit() and len(asked["cursor"]) < 30):
-            raise wrong_cursor(asked["cursor"])
-        wanted.append(tuple_(*place) < (int(number), int(index)))
-    query = _suspended(*wanted).order_by(*(column.desc() for column in place)).limit(limit + 1)
+    order = (transfers.c.block_number, transfers.c.log_index)
+    before = place(asked["cursor"], HIGHEST, LARGEST_ID)
+    if before is not None:
+        wanted.append(tuple_(*order) < before)
+    query = _suspended(*wanted).order_by(*(column.desc() for column in order)).limit(limit + 1)
     with call.backend.database.reading() as tx:
         rows = list(tx.execute(query))
         page = rows[:limit]

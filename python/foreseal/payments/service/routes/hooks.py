@@ -7,7 +7,7 @@ from sqlalchemy import select
 from foreseal.payments.service import hooks, views
 from foreseal.payments.service.errors import ApiError
 from foreseal.payments.service.fields import ID, TEXT, Field, one_of, whole
-from foreseal.payments.service.pages import PAGE, by_id
+from foreseal.payments.service.pages import LARGEST_ID, PAGE, by_id
 from foreseal.payments.service.route import Call, Reply, Route
 from foreseal.payments.service.tables import Delivery, Role, deliveries
 from foreseal.payments.service.tables import hooks as targets
@@ -105,6 +105,6 @@ ROUTES = (
         _retry,
         {200: "Delivery"},
         Role.ADMIN,
-        parts=(Field("id", whole(1, 2**31 - 1), "The delivery.", required=True),),
+        parts=(Field("id", whole(1, LARGEST_ID), "The delivery.", required=True),),
     ),
 )
