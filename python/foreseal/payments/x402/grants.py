@@ -118,6 +118,8 @@ class Grants:
     def lease(self, row: Row[Any]) -> bool:
         """Whether the caller is the one to settle it now."""
         now = self.ledger.clock()
+        if row.lease > now:  # of many copies none keeps a writer waiting
+            return False
         mine = (grants.c.id == row.id) & (grants.c.state == GrantState.ANSWERED) & (grants.c.lease <= now)
         with self.ledger.database.transaction() as tx:
             taken = tx.execute(update(grants).where(mine).values(lease=now + self._lease))
