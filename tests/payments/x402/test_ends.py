@@ -30,9 +30,9 @@ POINTS: list[StrEnum] = [
 LOST = {PaidPoint.GRANT_STORED, PaidPoint.HANDLER_ENDED}
 
 
-def process(world: World, url: str, crashes: Crashes, seconds_ahead: int = 0) -> Selling:
+def process(world: World, url: str, crashes: Crashes, seconds_ahead: int = 0, **patience: float) -> Selling:
     """A seller that settles by itself, and ends."""
-    facilitator = world.facilitator(url)
+    facilitator = world.facilitator(url, **patience)
     settlements, sender = facilitator.settlements, facilitator.settlements.sender
     settlements.ledger = sender.ledger = replace(settlements.ledger, passed=crashes)
     selling = Selling(world, url, InProcess(facilitator), seconds_ahead)
@@ -107,6 +107,24 @@ def test_a_settlement_that_was_stored_and_not_sent_is_sent_after_a_start(world: 
     found = shop.get("/report", payment)
     assert found.status_code == 200
     assert not shop.runs
+
+
+def test_what_the_node_took_and_lost_is_sent_again_by_whoever_follows(world: World, url: str) -> None:
+    crashes = Crashes()
+    first = process(world, url, crashes)
+    payment, before = first.bought(BUYER, "/report"), world.balance(SHOP.address)
+    snapshot = world.rpc("evm_snapshot")
+    crashes.arm(CrashPoint.TRANSACTION_NOTED)
+    with pytest.raises(Killed):
+        first.get("/report", payment)
+    assert world.rpc("evm_revert", snapshot)
+    second = process(world, url, Crashes(), seconds_ahead=120, seconds=0.5)
+    assert second.get("/report", payment).status_code == 409
+    asyncio.run(second.seller.follow())
+    found = second.get("/report", payment)
+    assert found.status_code == 200, found.text
+    assert settlement(found).success
+    assert world.balance(SHOP.address) == before + 1000
 
 
 def test_a_client_that_goes_away_gets_its_answer_later(world: World, url: str) -> None:

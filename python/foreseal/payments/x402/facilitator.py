@@ -7,6 +7,7 @@ Who shares an account that is paid must share a database of grants too: a facili
 the same settlement with the first one's transaction, since it cannot tell a repetition from a second seller.
 """
 
+import logging
 from dataclasses import dataclass, field, replace
 
 from eth_abi.abi import decode, encode
@@ -30,6 +31,8 @@ from foreseal.payments.x402.identities import BATCH, EXACT, PENDING, UPTO, Payme
 from foreseal.payments.x402.proof import Fate, Status, look, spent_by
 from foreseal.payments.x402.settlements import AlreadySettling, Asked, Settlements
 from foreseal.payments.x402.signer import NodeSigner
+
+_log = logging.getLogger(__name__)
 
 _RECEIVERS = keccak(text="receivers(address,address)")[:4]
 
@@ -186,6 +189,11 @@ class Facilitator:
             return Status(Fate.SETTLED, row.step is Step.FINAL, self.settlements.newest(key), row.amount)
         return look(self.node, key, row.deadline)
 
+    def follow(self) -> None:
+        """Look once at all settlements that are not final, and send again what is not on the chain."""
+        for payment, error in self.settlements.resume().items():
+            _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})
+
     def _schemes(self, writing: _Writing | _Rehearsal | None) -> x402FacilitatorSync:
         signer, networks = NodeSigner(self.node, self.account.address, writing), [self._network]
         found = x402FacilitatorSync()
@@ -245,10 +253,11 @@ class Facilitator:
 
 
 class InProcess:
-    """A facilitator in the seller's own process, as the package's servers take one."""
+    """A facilitator in the seller's own process, as the package's servers take one; the seller follows it too."""
 
     def __init__(self, facilitator: Facilitator) -> None:
         self._facilitator = facilitator
+        self.follow = facilitator.follow
 
     async def verify(self, payload: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:
         """As over HTTP."""

@@ -36,12 +36,12 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
     """The ASGI application.
 
     Where its server tells it when it starts and ends (ASGI lifespan), it follows what it settled until that is final,
-    `every` so many seconds; otherwise let somebody call `follow`.
+    `every` so many seconds; otherwise let somebody call `Facilitator.follow`.
     """
 
     @contextlib.asynccontextmanager
     async def following(_: Starlette) -> AsyncIterator[None]:
-        with Following(lambda: follow(facilitator), every):
+        with Following(facilitator.follow, every):
             yield
 
     async def verify(request: Request) -> Response:
@@ -95,9 +95,3 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
 
 def _answer(found: BaseModel) -> Response:
     return JSONResponse(found.model_dump(by_alias=True, exclude_none=True, mode="json"))
-
-
-def follow(facilitator: Facilitator) -> None:
-    """Look once at all settlements that are not final, and send again what is not on the chain."""
-    for payment, error in facilitator.settlements.resume().items():
-        _log.warning("settlement is not followed", extra={"payment": payment, "reason": str(error)})

@@ -23,6 +23,7 @@ from foreseal.payments.ledger import GrantState, Ledger, LedgerError, Step
 from foreseal.payments.sending import SendingError, safety
 from foreseal.payments.x402 import channels
 from foreseal.payments.x402.channels import Channels
+from foreseal.payments.x402.facilitator import InProcess
 from foreseal.payments.x402.grants import Grants, stored_payment
 from foreseal.payments.x402.identities import BATCH, PENDING, PaymentKey, granted
 from foreseal.payments.x402.offers import Offers, Shop
@@ -160,6 +161,8 @@ class Seller:
 
     async def follow(self) -> None:
         """Look at all that is settled and not final; what a reorganisation took back is settled again."""
+        if isinstance(self.facilitator, InProcess):
+            await run_in_threadpool(self.facilitator.follow)
         for row in await run_in_threadpool(self.grants.unfinished):
             try:
                 if row.state is GrantState.SETTLED:
