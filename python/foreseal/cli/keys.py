@@ -13,7 +13,7 @@ import click
 import orjson
 
 from foreseal.cli.options import CONFIG, Decorated, Value, gathered, option
-from foreseal.cli.shown import moment
+from foreseal.cli.shown import moment, print_table
 from foreseal.rpc.rate import MOST_CALLS, NONE, Rate, burst_of, parse_rate
 from foreseal.server import keys
 from foreseal.server.key_file import changing
@@ -95,10 +95,7 @@ def list_command(config: Path | None, datadir: Path | None, as_json: bool) -> No
     if as_json:
         click.echo(orjson.dumps([_entry(key, now) for key in found.values()], option=orjson.OPT_INDENT_2))
         return
-    rows = [_HEADS, *(_row(key, now) for key in found.values())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print_table([_HEADS, *(_row(key, now) for key in found.values())])
 
 
 @keys_group.command("revoke")

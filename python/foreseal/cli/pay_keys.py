@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import Connection
 
 from foreseal.cli.pay_check import configured, opening, read_configuration
-from foreseal.cli.shown import moment
+from foreseal.cli.shown import moment, print_table
 from foreseal.payments.ledger import Database, Unknown
 from foreseal.payments.service import api_keys
 from foreseal.payments.service.tables import Role
@@ -62,10 +62,8 @@ def list_command(config: Path, as_json: bool) -> None:
     if as_json:
         click.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
-    rows = [_HEADS, *(tuple(str(v) for v in (each | {"created": moment(each["created"])}).values()) for each in found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    shown = [each | {"created": moment(each["created"])} for each in found]
+    print_table([_HEADS, *(tuple(map(str, each.values())) for each in shown)])
 
 
 @keys_group.command("revoke")
@@ -84,10 +82,9 @@ def revoke_command(key: str, config: Path) -> None:
 @contextlib.contextmanager
 def _transaction(config: Path) -> Iterator[Connection]:
     """One transaction on the database that the configuration names."""
-    with opening(config):
-        database = Database(read_configuration(config).database.url)
-    try:
-        with database.transaction() as tx:
-            yield tx
-    finally:
-        database.close()
+    with (
+        opening(config),
+        contextlib.closing(Database(read_configuration(config).database.url)) as database,
+        database.transaction() as tx,
+    ):
+        yield tx

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from foreseal.cli.options import Value
-from foreseal.cli.shown import progress_shown
+from foreseal.cli.shown import print_table, progress_shown
 from foreseal.client import Client
 from foreseal.payments.chain import ChainError, Node, RpcNode
 from foreseal.payments.ledger import Database, Ledger, LedgerError
@@ -20,7 +20,7 @@ from foreseal.payments.x402.buying.purchases import Purchases
 from foreseal.payments.x402.buying.reconciliation import Reconciliation, Totals, totals
 
 _HEADINGS = ("day", "session", "network", "token", "spent", "reserved", "given back", "purchases")
-_LEFT = 4
+_TEXTS = 4
 """Columns of text; the others are numbers."""
 
 
@@ -84,10 +84,4 @@ def _print(sums: Sequence[Totals]) -> None:
     for each in sums:
         numbers = map(str, (each.spent, each.reserved, each.returned, each.purchases))
         rows.append((each.day, each.session, each.asset.network, each.asset.token, *numbers))
-    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
-    for row in (_HEADINGS, *rows):
-        cells = [
-            cell.ljust(width) if place < _LEFT else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.echo("  " + "  ".join(cells).rstrip())
+    print_table([_HEADINGS, *rows], _TEXTS, indent="  ")

@@ -1,6 +1,6 @@
 """Facts and progress, as commands show them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -48,6 +48,16 @@ def print_facts(facts: dict[str, Any]) -> None:
         elif isinstance(value, int):
             value = f"{value:,}"
         click.echo(f"  {name.replace('_', ' '):<20} {'none' if value is None else value}")
+
+
+def print_table(rows: Sequence[Sequence[str]], texts: int | None = None, indent: str = "") -> None:
+    """One line a row, its headings the first; columns behind the first `texts` are numbers, which end where they do."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        if texts is not None:
+            cells[texts:] = [cell.rjust(width) for cell, width in zip(row[texts:], widths[texts:], strict=True)]
+        click.echo(indent + "  ".join(cells).rstrip())
 
 
 def moment(seconds: float) -> str:

@@ -57,12 +57,6 @@ def _matching(value: Any, form: re.Pattern[str], what: str) -> str:
     return text
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is neither true nor false")
-    return value
-
-
 def url_of(*schemes: str, example: str) -> Kind:
     """A URL with one of these schemes."""
     form = re.compile(rf"({'|'.join(schemes)})://[^\s/]+\S*")
@@ -123,7 +117,6 @@ def _listen(value: Any) -> tuple[str, int]:
 
 
 TEXT = Kind(_text, "text")
-FLAG = Kind(_flag, False)
 ADDRESS = Kind(lambda value: address(_text(value), "address"), "0x036CbD53842c5426634e7929541eC2318f3dCF7e")
 ADDRESSES = Kind(_addresses, ["0x036CbD53842c5426634e7929541eC2318f3dCF7e"])
 PATH = Kind(lambda value: Path(_text(value)), "payee.key")
