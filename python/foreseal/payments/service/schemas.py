@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from foreseal.payments.ledger import DisbursementState, OrderState, Step
+from foreseal.payments.ledger import EFFECTED, DisbursementState, OrderState, Step
 from foreseal.payments.ledger.tables import Ending, Purpose, Reason
 from foreseal.payments.service.tables import Delivery, Origin
 
@@ -55,17 +55,15 @@ def page(name: str) -> Schema:
 
 
 _MONEY = {"amount": UNITS, "amount_shown": SHOWN}
-_TRANSFER = whole(
-    transaction=HASH,
-    log_index=WHOLE,
-    position={**WHOLE, "description": "Of the Transfer among the transaction's logs."},
-    block=WHOLE,
-    block_hash=TEXT,
-    sender=ADDRESS,
-    step=words((Step.PROVISIONAL, Step.CONFIRMED, Step.FINAL)),
-    final=FLAG,
+_TRANSFER = {
+    "transaction": HASH,
+    "log_index": WHOLE,
+    "position": {**WHOLE, "description": "Of the Transfer among the transaction's logs."},
+    "block": WHOLE,
+    "sender": ADDRESS,
+    "final": FLAG,
     **_MONEY,
-)
+}
 _DISBURSEMENT = {"state": words(DisbursementState), "step": words(Step)}
 
 SCHEMAS: dict[str, Schema] = {
@@ -93,7 +91,7 @@ SCHEMAS: dict[str, Schema] = {
         refunded={**UNITS, "description": "Refunds, those under way too."},
         refunded_shown=SHOWN,
     ),
-    "Payment": _TRANSFER,
+    "Payment": whole(**_TRANSFER, block_hash=TEXT, step=words(EFFECTED)),
     "Transaction": whole(
         purpose=words(Purpose), account_nonce=WHOLE, hashes=many(HASH), ending=nullable(words(Ending))
     ),
@@ -131,13 +129,7 @@ SCHEMAS: dict[str, Schema] = {
     ),
     "Timeline": whole(items=many(ref("Entry"))),
     "Suspended": whole(
-        transaction=HASH,
-        position=WHOLE,
-        log_index=WHOLE,
-        block=WHOLE,
-        sender=ADDRESS,
-        **_MONEY,
-        final=FLAG,
+        **_TRANSFER,
         reason=words(Reason),
         order_id=nullable(TEXT),
         resolution=nullable(whole(note=TEXT, by=TEXT, time=TIME)),

@@ -73,14 +73,15 @@ class Views:
         }
 
     def _payment(self, row: Row[Any]) -> Json:
+        return self._transfer(row) | {"block_hash": row.block_hash, "step": row.step}
+
+    def _transfer(self, row: Row[Any]) -> Json:
         return {
             "transaction": row.transaction_hash,
             "log_index": row.log_index,
             "position": row.position,
             "block": row.block_number,
-            "block_hash": row.block_hash,
             "sender": row.sender,
-            "step": row.step,
             "final": row.step is Step.FINAL,
             **self.money(row.amount),
         }
@@ -112,14 +113,8 @@ class Views:
             for row in tx.execute(select(resolutions).where(resolutions.c.transaction_hash.in_(hashes)))
         }
         return [
-            {
-                "transaction": row.transaction_hash,
-                "position": row.position,
-                "log_index": row.log_index,
-                "block": row.block_number,
-                "sender": row.sender,
-                **self.money(row.amount),
-                "final": row.step is Step.FINAL,
+            self._transfer(row)
+            | {
                 "reason": row.reason,
                 "order_id": row.suspended_order,
                 "resolution": done.get((row.transaction_hash, row.position)),
