@@ -143,14 +143,13 @@ class Orders:
     def store(self, id: str) -> None:
         """Tie the signed authorization to its order. Raises `Duplicate` if its nonce is another order's."""
         with self._ledger.database.transaction() as tx:
-            self._store(tx, id)
+            self._store(tx, locked(tx, orders, id))
 
     def accept(self, id: str, signature: bytes) -> None:
         """`sign` and `store` in one database transaction. Raises as they do; then neither is done."""
         self._check(id, signature)
         with self._ledger.database.transaction() as tx:
-            self._sign(tx, id, signature)
-            self._store(tx, id)
+            self._store(tx, self._sign(tx, id, signature))
 
     def _check(self, id: str, signature: bytes) -> None:
         order = self.get(id)
@@ -158,20 +157,21 @@ class Orders:
             raise WrongSignature(f"signature: has {len(signature)} bytes; a checkout takes {_PERMIT_SIGNATURE}")
         check(self._node, message(order), self._merchant.domain, order.payer, signature)
 
-    def _sign(self, tx: Connection, id: str, signature: bytes) -> None:
-        self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.SIGN)
+    def _sign(self, tx: Connection, id: str, signature: bytes) -> Row[Any]:
+        order = self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.SIGN)
         tx.execute(update(orders).where(orders.c.id == id).values(signature=signature))
+        return order
 
-    def _store(self, tx: Connection, id: str) -> None:
-        order = self._ledger.move(tx, orders, locked(tx, orders, id), Trigger.STORE)
+    def _store(self, tx: Connection, order: Row[Any]) -> None:
+        order = self._ledger.move(tx, orders, order, Trigger.STORE)
         if order.checkout is not None:
             self._require_free(tx, order)
         key = {name: getattr(order, name) for name in ("chain_id", "payer", "nonce")}
         key["contract"] = order.checkout or order.token
         try:
-            tx.execute(insert(authorizations).values(**key, order_id=id))
+            tx.execute(insert(authorizations).values(**key, order_id=order.id))
         except IntegrityError as error:
-            raise Duplicate(f"orders: the authorization of {id} belongs to another order") from error
+            raise Duplicate(f"orders: the authorization of {order.id} belongs to another order") from error
 
     @staticmethod
     def _require_free(tx: Connection, order: Row[Any]) -> None:
