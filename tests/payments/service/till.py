@@ -16,7 +16,6 @@ from sqlalchemy import select
 
 from foreseal.errors import RpcError
 from foreseal.payments.configuration import read
-from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.ledger.tables import orders
 from foreseal.payments.service import Backend, api_keys
 from foreseal.payments.service.app import application
@@ -300,6 +299,3 @@ def _pointer(method: str, operation: Any, document: Any, status: int) -> str:
     escaped = path.replace("~", "~0").replace("/", "~1")
     escaped = escaped.replace("{", "%7B").replace("}", "%7D")
     return f"#/paths/{escaped}/{method.lower()}/responses/{status}/content/application~1json/schema"
-
-
-__all__ = ["CrashPoint", "Post", "Process", "Till", "conforms"]

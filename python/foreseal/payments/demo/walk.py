@@ -48,8 +48,6 @@ class Walk:
         """Order, state and step, as they were reached."""
         self.refused = 0
         """Transitions that are not in the table, each tried and refused."""
-        self.delay = 0.0
-        """Seconds from the submission of the first capture until the node showed it."""
         self.blocks = 0
         """How many blocks, its own included, it took until that was confirmed."""
 
@@ -65,7 +63,7 @@ class Walk:
         self.tell("A capture, and refunds in parts")
         id = self._stored("order", AMOUNT)
         self.stage.captures.capture(id)
-        self.delay = self._captured(id)
+        self._captured(id)
         self._confirmed(id)
         self.stage.finalize()
         self._advance(id, OrderState.CAPTURED, Step.FINAL)
@@ -135,14 +133,13 @@ class Walk:
         self._reach(id, OrderState.STORED, detail="nothing is reserved")
         return id
 
-    def _captured(self, id: str, more: str = "") -> float:
-        """Wait until the node shows a capture; how long that took, in seconds."""
+    def _captured(self, id: str, more: str = "") -> None:
+        """Wait until the node shows a capture, and tell how long that took."""
         stage = self.stage
         stage.until(lambda: stage.progress.advance(id).state is OrderState.CAPTURED, "the capture")
         delay, sealed = stage.seconds() - stage.sent_at, stage.number("latest")
         shown = f"{more}{delay * 1000:.0f} ms after the submission, while block {sealed} is the newest sealed one"
         self._reach(id, OrderState.CAPTURED, Step.PROVISIONAL, shown)
-        return delay
 
     def _confirmed(self, id: str) -> None:
         stage = self.stage
