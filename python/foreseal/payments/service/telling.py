@@ -49,15 +49,15 @@ class Telling:
     def stop(self) -> None:
         """End; a delivery under way is waited for."""
         self._stopping.set()
-        self.wake()
+        for news in list(self._news.values()):
+            news.set()
         for thread in list(self._threads.values()):
             thread.join()
         self._client.close()
 
     def wake(self) -> None:
-        """Say that there may be news."""
-        for news in list(self._news.values()):
-            news.set()
+        """Say that there may be news: once they are fanned out, each target's thread is told."""
+        self._news[""].set()
 
     def deliver(self, hook: Row[Any]) -> int:
         """Post what is due to a target; how many were tried."""
