@@ -104,7 +104,9 @@ class Service:
     def _counts(self, now: float) -> tuple[int, int, int]:
         with self._backend.database.reading() as tx:
             of = select(deliveries.c.state, func.count().label("number")).group_by(deliveries.c.state)
-            counts = {row.state: row.number for row in tx.execute(of)}
+            # Delivered ones are kept for good: they are not counted each time.
+            open_ = deliveries.c.state.in_((Delivery.WAITING, Delivery.DEAD))
+            counts = {row.state: row.number for row in tx.execute(of.where(open_))}
         waiting, dead = counts.get(Delivery.WAITING, 0), counts.get(Delivery.DEAD, 0)
         return waiting, dead, self._processes.count(now)
 

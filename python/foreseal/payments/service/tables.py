@@ -103,6 +103,7 @@ deliveries = Table(
     Column("error", Text, nullable=False),
     UniqueConstraint("hook_id", "entry_id"),
     Index("deliveries_due", "hook_id", "state", "due"),
+    Index("deliveries_state", "state", "id"),
     Index("deliveries_order", "hook_id", "subject", "subject_id", "state", "entry_id"),
 )
 
