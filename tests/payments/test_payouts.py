@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foreseal.payments.disbursing import Forbidden
 from foreseal.payments.ledger import DisbursementState, Duplicate, Step
 from foreseal.payments.payouts import NotFunded, split
-from payments.fake.contracts import PAYOUTS, TOKEN, selector
+from payments.fake.contracts import PAYOUTS
 from payments.scan import paid
 from payments.shop import BUYERS, SHOP, Shop
 
@@ -105,8 +105,6 @@ def test_a_batch_that_was_paid_before_is_not_paid_again(shop: Shop) -> None:
     assert shop.payouts.get(id).state is DisbursementState.BROADCAST
     shop.settle()
     assert len(paid(shop.chain)) == 3
-    assert selector("transfer(address,uint256)").hex() == "a9059cbb"
-    assert shop.payouts.get(id).token.lower() == TOKEN
 
 
 @given(

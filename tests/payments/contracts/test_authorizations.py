@@ -181,7 +181,8 @@ def test_what_is_wrong_with_a_signature_is_said(
     good, shop = buyer.sign(name, authorization), people.merchant.address
     high = Signature(55 - good.v, good.r, (ORDER - int.from_bytes(good.s, "big")).to_bytes(32, "big"))
     cases = {
-        "ECRecover: invalid signature 's' value": high,
+        # With a v that is wrong as well.
+        "ECRecover: invalid signature 's' value": high._replace(v=0),
         "ECRecover: invalid signature 'v' value": good._replace(v=good.v - 27),
         "ECRecover: invalid signature": good._replace(r=b"\xff" * 32),
         INVALID: good._replace(v=55 - good.v),

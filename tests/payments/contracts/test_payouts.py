@@ -93,11 +93,11 @@ def test_what_is_no_batch_is_refused(people: People, payouts: OnChain) -> None:
         ("TooManyRecipients()", ("sendPayouts", BATCH, many(101), [1] * 101)),
         ("TooManyRecipients()", ("splitPayment", BATCH, 5, many(101), [99] * 101, 0)),
         ("ZeroAmount()", ("sendPayouts", BATCH, [recipient, second], [1, 0])),
-        ("ZeroAmount()", ("splitPayment", BATCH, 0, [recipient], [10_000], 0)),
+        ("ZeroAmount()", ("splitPayment", BATCH, 0, [recipient], [10_000], 1)),
         ("InvalidBasisPoints()", ("splitPayment", BATCH, 5, [recipient, second], [5000, 4999], 0)),
         ("InvalidBasisPoints()", ("splitPayment", BATCH, 5, [recipient, second], [5000, 5001], 0)),
         ("InvalidBasisPoints()", ("splitPayment", BATCH, 5, [recipient, second], [65535, 65535], 0)),
-        ("InvalidRemainderRecipient(2)", ("splitPayment", BATCH, 5, [recipient, second], [5000, 5000], 2)),
+        ("InvalidRemainderRecipient(2)", ("splitPayment", BATCH, 5, [recipient, second], [5000, 4999], 2)),
     ]:
         with refused(refusal):
             payouts.send(sender, *call)

@@ -214,43 +214,77 @@ def test_upto_is_settled_by_the_facilitator_that_was_signed(upto: Payment) -> No
             upto.settle(sender=sender, witness=witness, signature=upto.sign())
 
 
-@pytest.mark.parametrize("name", ["settle", "settleWithPermit"])
-def test_a_settlement_within_a_settlement_is_refused(payment: Payment, name: str) -> None:
-    """The token settles another payment that its payer signed, so that nothing but the guard is in its way."""
-    people, proxy, chain = payment.people, payment.proxy, payment.token.chain
-    trick = deploy(chain, people.stranger.address, double("TrickToken").creation(), double("TrickToken").abi)
-    trick.send(people.stranger.address, "mint", people.buyer.address, 100)
-    trick.send(people.buyer.address, "approve", addresses.PERMIT2, 100)
-    types = TYPES | {"Witness": WITNESSES[payment.scheme]}
-    names = [field.split()[1] for field in WITNESSES[payment.scheme].split(",")]
+class Tricked:
+    """Settlements of five units of a token that misbehaves, with or without a permit of it."""
 
-    def arguments(nonce: int, facilitator: str) -> tuple:
-        """Of a settlement of five units."""
-        shop = people.merchant.address
-        witness = (shop, 0) if payment.scheme == "exact" else (shop, facilitator, 0)
+    def __init__(self, payment: Payment, name: str) -> None:
+        self.payment, self.name, people = payment, name, payment.people
+        self.people, self.proxy, self.anybody = people, payment.proxy, people.stranger.address
+        self.token = deploy(
+            payment.token.chain, self.anybody, double("TrickToken").creation(), double("TrickToken").abi
+        )
+        self.token.send(self.anybody, "mint", people.buyer.address, 100)
+        self.token.send(people.buyer.address, "approve", addresses.PERMIT2, 100)
+
+    def arguments(self, nonce: int, facilitator: str) -> tuple:
+        shop, scheme = self.people.merchant.address, self.payment.scheme
+        witness = (shop, 0) if scheme == "exact" else (shop, facilitator, 0)
+        names = [field.split()[1] for field in WITNESSES[scheme].split(",")]
         message = {
-            "permitted": {"token": trick.address, "amount": 5},
-            "spender": proxy.address,
+            "permitted": {"token": self.token.address, "amount": 5},
+            "spender": self.proxy.address,
             "nonce": nonce,
             "deadline": DEADLINE,
             "witness": dict(zip(names, witness, strict=True)),
         }
+        types = TYPES | {"Witness": WITNESSES[scheme]}
         digest = typed_digest(DOMAIN, types, "PermitWitnessTransferFrom", message)
-        permit = () if name == "settle" else ((5, DEADLINE, bytes(32), bytes(32), 27),)
-        amount = () if payment.scheme == "exact" else (5,)
-        signature = sign_digest(people.buyer.key, digest).packed
-        permitted = ((trick.address, 5), nonce, DEADLINE)
-        return (*permit, permitted, *amount, people.buyer.address, witness, signature)
+        permit = () if self.name == "settle" else ((5, DEADLINE, bytes(32), bytes(32), 27),)
+        amount = () if scheme == "exact" else (5,)
+        signature = sign_digest(self.people.buyer.key, digest).packed
+        permitted = ((self.token.address, 5), nonce, DEADLINE)
+        return (*permit, permitted, *amount, self.people.buyer.address, witness, signature)
 
-    own, again = arguments(1, people.stranger.address), arguments(2, trick.address)
-    trick.send(people.stranger.address, "play", 5, proxy.address, proxy.data(name, *again))
+    def play(self, trick: int, data: bytes = b"") -> None:
+        self.token.send(self.anybody, "play", trick, self.proxy.address, data)
+
+    def settle(self, nonce: int) -> Receipt:
+        return self.proxy.send(self.anybody, self.name, *self.arguments(nonce, self.anybody))
+
+
+@pytest.mark.parametrize("name", ["settle", "settleWithPermit"])
+def test_a_settlement_within_a_settlement_is_refused(payment: Payment, name: str) -> None:
+    """The token settles another payment that its payer signed, so that nothing but the guard is in its way."""
+    tricked = Tricked(payment, name)
+    again = tricked.arguments(2, tricked.token.address)
+    tricked.play(5, tricked.proxy.data(name, *again))
     # Permit2 says no more of it than that the transfer failed.
     with refused("TRANSFER_FROM_FAILED"):
-        proxy.send(people.stranger.address, name, *own)
-    trick.send(people.stranger.address, "play", 0, proxy.address, b"")
-    proxy.send(people.stranger.address, name, *own)
-    assert trick.call("balanceOf", people.merchant.address) == 5
-    proxy.call(name, *again, sender=trick.address)
+        tricked.settle(1)
+    tricked.play(0)
+    tricked.settle(1)
+    assert tricked.token.call("balanceOf", payment.people.merchant.address) == 5
+    tricked.proxy.call(name, *again, sender=tricked.token.address)
+
+
+@pytest.mark.parametrize(
+    ("trick", "event", "told"),
+    [(7, "EIP2612PermitFailedWithData", "0x"), (8, "EIP2612PermitFailedWithPanic", 1)],
+    ids=["no reason", "a panic"],
+)
+def test_a_permit_that_fails_is_logged_and_no_more(payment: Payment, trick: int, event: str, told: object) -> None:
+    tricked = Tricked(payment, "settleWithPermit")
+    tricked.play(trick)
+    failed, settled = tricked.settle(1).logs
+    assert (failed.event, failed.values) == (event, (tricked.token.address, payment.people.buyer.address, told))
+    assert settled.event == "SettledWithPermit"
+
+
+@pytest.mark.parametrize("contract", ["ExactPermit2Proxy", "UptoPermit2Proxy"])
+def test_there_is_no_proxy_without_permit2(token: OnChain, people: People, contract: str) -> None:
+    artifact = load(contract)
+    with refused("InvalidPermit2Address()"):
+        deploy(token.chain, people.stranger.address, artifact.creation("0x" + "00" * 20), artifact.abi)
 
 
 def test_a_token_that_refuses_is_not_paid_around(payment: Payment) -> None:

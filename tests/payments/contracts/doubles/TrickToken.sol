@@ -11,7 +11,8 @@ contract TrickToken {
         KeepFee,
         Reenter,
         PermitNothing,
-        PermitRevert
+        PermitRevert,
+        PermitPanic
     }
 
     Trick public trick;
@@ -37,6 +38,7 @@ contract TrickToken {
 
     function permit(address owner, address spender, uint256 value, uint256, uint8, bytes32, bytes32) external {
         if (trick == Trick.PermitRevert) revert();
+        assert(trick != Trick.PermitPanic);
         if (trick == Trick.PermitNothing) return;
         ++nonces[owner];
         allowance[owner][spender] = value;
