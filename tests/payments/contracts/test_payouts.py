@@ -67,6 +67,8 @@ def test_a_batch_is_paid_once_by_its_sender(token: OnChain, people: People, payo
     sender, other, (recipient,) = people.buyer.address, people.other.address, many(1)
     token.send(other, "approve", payouts.address, 100)
     payouts.send(sender, "sendPayouts", BATCH, [recipient], [5])
+    with refused("TooManyRecipients()"):
+        payouts.send(sender, "sendPayouts", BATCH, many(101), [1] * 101)
     for call in (
         ("sendPayouts", BATCH, [recipient], [5]),
         ("splitPayment", BATCH, 5, [recipient], [10_000], 0),
@@ -90,6 +92,7 @@ def test_what_is_no_batch_is_refused(people: People, payouts: OnChain) -> None:
         ("InvalidArrayLengths()", ("sendPayouts", BATCH, [recipient], [1, 2])),
         ("InvalidArrayLengths()", ("splitPayment", BATCH, 5, [], [], 0)),
         ("InvalidArrayLengths()", ("splitPayment", BATCH, 5, [recipient], [5000, 5000], 0)),
+        ("InvalidArrayLengths()", ("sendPayouts", BATCH, many(101), [1])),
         ("TooManyRecipients()", ("sendPayouts", BATCH, many(101), [1] * 101)),
         ("TooManyRecipients()", ("splitPayment", BATCH, 5, many(101), [99] * 101, 0)),
         ("ZeroAmount()", ("sendPayouts", BATCH, [recipient, second], [1, 0])),

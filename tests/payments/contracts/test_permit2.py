@@ -119,7 +119,7 @@ def test_what_is_wrong_is_said(signing: Signing, people: People) -> None:
     permit2, buyer, shop = signing.permit2, people.buyer.address, people.merchant.address
     signature = signing.transfer({"token": TOKEN, "amount": 50}, nonce=7)
     for refusal, permit, given in [
-        ("SignatureExpired(1)", ((TOKEN, 50), 7, 1), signature.packed),
+        ("SignatureExpired(1)", ((TOKEN, 49), 7, 1), signature.packed),
         ("InvalidSigner()", ((TOKEN, 51), 7, DEADLINE), signature.packed),
         ("InvalidSigner()", ((TOKEN, 50), 8, DEADLINE), signature.packed),
         ("InvalidSignatureLength()", ((TOKEN, 50), 7, DEADLINE), signature.packed[:63]),
@@ -176,7 +176,7 @@ def test_a_batch_is_what_was_signed(signing: Signing, people: People) -> None:
     signature = signing.transfer([{"token": TOKEN, "amount": 5}], 0, many="[]").packed
     asked = [(shop, 5)]
     for refusal, sender, permit in [
-        ("SignatureExpired(1)", shop, ([(TOKEN, 5)], 0, 1)),
+        ("SignatureExpired(1)", shop, ([(TOKEN, 5)] * 2, 0, 1)),
         ("InvalidSigner()", shop, ([(TOKEN, 6)], 0, DEADLINE)),
         ("InvalidSigner()", shop, ([(TOKEN, 5)], 1, DEADLINE)),
         ("InvalidSigner()", people.stranger.address, ([(TOKEN, 5)], 0, DEADLINE)),
@@ -257,8 +257,9 @@ def test_an_owner_skips_nonces_of_allowances(permit2: OnChain, people: People) -
     receipt = permit2.send(buyer, "invalidateNonces", TOKEN, shop, 65535)
     skipped = (buyer, TOKEN.lower(), shop, 65535, 0)
     assert [(log.event, log.values) for log in receipt.logs] == [("NonceInvalidation", skipped)]
-    with refused("InvalidNonce()"):
-        permit2.send(buyer, "invalidateNonces", TOKEN, shop, 65535)
+    for nonce in (65535, 1):
+        with refused("InvalidNonce()"):
+            permit2.send(buyer, "invalidateNonces", TOKEN, shop, nonce)
     with refused("ExcessiveInvalidation()"):
         permit2.send(buyer, "invalidateNonces", TOKEN, shop, 2 * 65535 + 1)
 
