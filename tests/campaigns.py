@@ -3,10 +3,11 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benches.origin import origin, save
 
+T = TypeVar("T", int, float)
 # Faults that are shown; all of them count.
 SHOWN = 50
 
@@ -24,6 +25,12 @@ def show(summary: object, faults: Sequence[object]) -> None:
     print(summary, flush=True)
     for fault in faults[:SHOWN]:
         print(fault, flush=True)
+
+
+def quantile(times: Sequence[T], part: float) -> T:
+    """The time that so large a part of them does not exceed."""
+    ordered = sorted(times)
+    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
 
 
 def conclude(found: Any, faults: Sequence[object], file: Path | None, origins: tuple[str, tuple[str, ...]]) -> int:

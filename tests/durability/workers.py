@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from campaigns import quantile
 from durability.campaign import GROUP_END, KEPT, NAMED_FAULTS, PRODUCTION, RECENT, verify
 from durability.clients import GONE, Deployed
 from durability.compare import compare
@@ -286,9 +287,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def quantile(times: list[int], part: float) -> int:
-    """The time that so large a part of them does not exceed."""
-    ordered = sorted(times)
-    return ordered[min(int(len(ordered) * part), len(ordered) - 1)]

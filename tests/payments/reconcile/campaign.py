@@ -18,6 +18,7 @@ from functools import partial
 from eth_account.signers.local import LocalAccount
 from eth_utils.crypto import keccak
 
+from campaigns import quantile
 from foreseal.cli.shown import Show, progress_shown
 from foreseal.payments.contracts.development import TOKEN
 from live.accounts import DEV_ACCOUNTS
@@ -225,6 +226,5 @@ def _export(shopper: Shopper) -> list[dict[str, str]]:
 
 
 def _quantiles(times: list[float]) -> dict[str, float]:
-    ordered = sorted(times)
-    found = {name: round(ordered[int(len(ordered) * part)], 3) for name, part in (("p50", 0.5), ("p99", 0.99))}
-    return found | {"count": len(ordered)}
+    found = {name: round(quantile(times, part), 3) for name, part in (("p50", 0.5), ("p99", 0.99))}
+    return found | {"count": len(times)}
