@@ -193,8 +193,9 @@ def test_a_permit_that_a_stranger_submitted_first_breaks_nothing(payment: Paymen
 
 
 def test_upto_takes_any_amount_up_to_the_signed_one(upto: Payment) -> None:
-    with refused("AmountExceedsPermitted()"):
-        upto.settle(51)
+    for sender in (upto.people.stranger, upto.people.buyer):
+        with refused("AmountExceedsPermitted()"):
+            upto.settle(51, sender=sender.address)
     with refused("InvalidAmount()"):
         upto.settle(0)
     upto.settle(1)
