@@ -61,6 +61,8 @@ def test_the_steps_end_where_the_setup_does(chain: Chain, people: People) -> Non
     with refused("0x"):
         stepped.send(sender, "initializeV2", "USDC")
     stepped.send(sender, "initialize", *first_step(people))
+    getters = ("name", "symbol", "currency", "decimals", "masterMinter", "pauser", "blacklister", "owner")
+    assert tuple(stepped.call(name) for name in getters) == first_step(people)
     for step in (("initializeV2_1", sender), ("initializeV2_2", [], "USDC")):
         with refused("0x"):
             stepped.send(sender, *step)
