@@ -20,13 +20,12 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
-from sqlalchemy.exc import IntegrityError
 
 from foreseal.payments.chain import Head, Heads, Log, LogFilter, Moving, Node, Policy, Refused, Transfer, Wish, heads
 from foreseal.payments.chain.token import TRANSFERRED, address_topic, topic_address, transfers
 from foreseal.payments.crash_points import CrashPoint
 from foreseal.payments.evidence import WIDEST
-from foreseal.payments.ledger import REVERSIBLE, Ledger, Overtaken, Step, locked
+from foreseal.payments.ledger import REVERSIBLE, Ledger, Overtaken, Step, ensure, locked
 from foreseal.payments.ledger.tables import cursors, orders
 from foreseal.payments.ledger.tables import transfers as rows
 from foreseal.payments.sending import grade
@@ -141,11 +140,7 @@ class Watcher:
         before = self._watch.start - 1
         with self._ledger.database.transaction() as tx:
             if tx.execute(select(cursors.c.block_number).where(self._mine).limit(1)).first() is None:
-                try:
-                    with tx.begin_nested():
-                        tx.execute(insert(cursors).values(**self._key, block_number=before, block_hash=""))
-                except IntegrityError:  # another watcher was first, with the same row
-                    pass
+                ensure(tx, cursors, **self._key, block_number=before, block_hash="")
         self._established = True
 
     def _read(self, again: bool) -> _Piece:

@@ -10,9 +10,11 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
 
 from foreseal.payments.ledger import NotAllowed, PurchaseState, Step, Trigger, Unknown
 from foreseal.payments.x402.buying import OutcomeUnknown, PaymentRefused
+from foreseal.payments.x402.buying.channels import Channels
 from foreseal.payments.x402.buying.policy import Offer
 from foreseal.payments.x402.buying.purchases import Intent, Outcome
 from foreseal.payments.x402.identities import Payment, PaymentKey
@@ -174,6 +176,23 @@ def test_one_of_two_at_once_signs_for_a_request(buyers: Buyers) -> None:
     [id] = [answer for answer in answers if not answer.startswith("open")]
     assert answers.count(f"open: {id}") == 3
     assert buyers.day() == 100
+
+
+def test_what_several_learn_of_a_channel_at_once_is_kept(buyers: Buyers) -> None:
+    channels, known = Channels(buyers.database, BUYER.address), BatchSettlementClientContext(balance="500")
+    together = threading.Barrier(4)
+
+    def learn() -> None:
+        for number in range(5):
+            together.wait(30)
+            channels.set(f"0x{number}", known)
+
+    threads = [threading.Thread(target=learn) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [channels.get(f"0x{number}") for number in range(5)] == [known] * 5
 
 
 def test_the_chain_has_the_last_word(buyers: Buyers) -> None:

@@ -1,6 +1,6 @@
 """What is known and decided: states, tables, transactions."""
 
-from foreseal.payments.ledger.database import Database
+from foreseal.payments.ledger.database import Database, ensure
 from foreseal.payments.ledger.errors import (
     Duplicate,
     LedgerError,
@@ -48,6 +48,7 @@ __all__ = [
     "Trigger",
     "Unknown",
     "WrongSchema",
+    "ensure",
     "entries",
     "locked",
     "read",

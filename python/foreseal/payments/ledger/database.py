@@ -5,8 +5,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, inspect, make_url, select
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from foreseal.payments.ledger.errors import Overtaken, WrongSchema
 from foreseal.payments.ledger.tables import SCHEMA, metadata, schema
@@ -84,6 +84,16 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def ensure(tx: Connection, table: Table, **values: Any) -> bool:
+    """Insert a row unless somebody else was first, also if that is committed only now; whether it is new."""
+    try:
+        with tx.begin_nested():
+            tx.execute(insert(table).values(**values))
+    except IntegrityError:
+        return False
+    return True
 
 
 def _engine(url: str) -> Engine:

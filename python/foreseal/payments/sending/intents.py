@@ -7,8 +7,8 @@ from eth_account.datastructures import SignedTransaction
 from eth_account.signers.local import LocalAccount
 from eth_typing import ChecksumAddress
 from sqlalchemy import Connection, Row, Select, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
+from foreseal.payments.ledger import ensure
 from foreseal.payments.ledger.tables import Ending, Purpose, accounts, attempts, transactions
 from foreseal.payments.sending.errors import StillOpen
 from foreseal.payments.sending.fees import Quote
@@ -101,12 +101,8 @@ class Intents:
         wanted = select(accounts.c.next_nonce).where(mine).with_for_update()
         found = tx.execute(wanted).scalar_one_or_none()
         if found is None:
-            first = {"chain_id": self.chain_id, "address": self.account.address, "next_nonce": at_least}
-            try:
-                with tx.begin_nested():
-                    tx.execute(insert(accounts).values(**first))
-            except IntegrityError:  # another process was first: its row is the one to lock
-                pass
+            # If another process was first, its row is the one to lock.
+            ensure(tx, accounts, chain_id=self.chain_id, address=self.account.address, next_nonce=at_least)
             found = tx.execute(wanted).scalar_one()
         nonce = max(int(found), at_least)
         tx.execute(update(accounts).where(mine).values(next_nonce=nonce + 1))

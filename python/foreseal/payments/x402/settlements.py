@@ -23,13 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Row, select, update
 
 from foreseal.payments.chain import Receipt
 from foreseal.payments.chain.token import transfers
 from foreseal.payments.crash_points import CrashPoint
-from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Step, Trigger, locked, read
+from foreseal.payments.ledger import Duplicate, Ledger, SettlementState, Step, Trigger, ensure, locked, read
 from foreseal.payments.ledger.tables import Purpose, attempts, transactions
 from foreseal.payments.sending import (
     Call,
@@ -200,12 +199,8 @@ class Settlements:
         with self.ledger.database.reading() as tx:
             row = tx.execute(select(turns).where(mine)).one_or_none()
         if row is None:
-            try:
-                with self.ledger.database.transaction() as tx:
-                    tx.execute(insert(turns).values(chain_id=key.chain_id, payer=key.payer, taken=0))
-            except IntegrityError:  # another process was first
-                return None
-            return 0
+            with self.ledger.database.transaction() as tx:
+                return 0 if ensure(tx, turns, chain_id=key.chain_id, payer=key.payer, taken=0) else None
         return None if row.holder is not None else int(row.taken)
 
     def _take(self, tx: Connection, key: PaymentKey, count: int) -> bool:

@@ -2,10 +2,10 @@
 
 import json
 
-from sqlalchemy import ColumnElement, delete, insert, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from x402.mechanisms.evm.batch_settlement.client.storage import BatchSettlementClientContext
 
-from foreseal.payments.ledger import Database
+from foreseal.payments.ledger import Database, ensure
 from foreseal.payments.x402.buying.tables import channels
 
 
@@ -26,8 +26,10 @@ class Channels:
         """Keep what is known of a channel."""
         record = json.dumps(context.to_dict(), sort_keys=True)
         with self._database.transaction() as tx:
-            if not tx.execute(update(channels).where(self._same(key)).values(record=record)).rowcount:
-                tx.execute(insert(channels).values(payer=self._payer, channel=key.lower(), record=record))
+            kept = update(channels).where(self._same(key)).values(record=record)
+            known = tx.execute(kept).rowcount
+            if not known and not ensure(tx, channels, payer=self._payer, channel=key.lower(), record=record):
+                tx.execute(kept)  # another process learned of the channel just now
 
     def delete(self, key: str) -> None:
         """Forget a channel."""

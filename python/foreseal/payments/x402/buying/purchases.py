@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Row, select, update
 
 from foreseal.payments.contracts.addresses import BATCH_SETTLEMENT
-from foreseal.payments.ledger import Duplicate, Ledger, PurchaseState, Step, Trigger, read
+from foreseal.payments.ledger import Duplicate, Ledger, PurchaseState, Step, Trigger, ensure, read
 from foreseal.payments.x402.buying.errors import OutcomeUnknown, PaymentRefused, Refusal, Rule
 from foreseal.payments.x402.buying.policy import Offer
 from foreseal.payments.x402.buying.tables import budgets, purchases
@@ -206,11 +205,7 @@ def _locked(tx: Connection, payer: str, offer: Offer, period: str) -> int:
     found = _find(tx, key)
     if found is None:
         names = dict(zip(("payer", "network", "asset", "period"), key, strict=True))
-        try:
-            with tx.begin_nested():
-                tx.execute(insert(budgets).values(**names, committed=0))
-        except IntegrityError:  # somebody else's first purchase of the period was quicker
-            pass
+        ensure(tx, budgets, **names, committed=0)
         found = _find(tx, key)
     assert found is not None, "it was inserted, or was there"
     return found
