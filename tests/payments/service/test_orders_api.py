@@ -1,8 +1,13 @@
 """Orders over HTTP: from terms to a final capture, and everything that is refused on the way."""
 
-import httpx
-from eth_utils.crypto import keccak
+from typing import Any
 
+import httpx
+import pytest
+from eth_utils.crypto import keccak
+from sqlalchemy.exc import OperationalError, TimeoutError
+
+from foreseal.payments.ledger import Database
 from foreseal.payments.service.tables import Role
 from payments.service.till import Till
 from payments.shop import ADDRESS, BUYER, BUYERS, SHOP
@@ -85,6 +90,7 @@ WRONG_TERMS: list[tuple[dict[str, object], str, str]] = [
     ({"payer": "0x12"}, "payer", "payer: address: '0x12' is no address"),
     ({"payer": 5}, "payer", "payer: 5 is no text"),
     ({"valid_before": 10**10, "valid_seconds": 5}, "valid_seconds", "valid_before is given as well"),
+    ({"valid_before": 0}, "valid_before", "valid_before: 0 is not between 1 and"),
     ({"valid_seconds": 0}, "valid_seconds", "valid_seconds: 0 is not between 1 and"),
     ({"valid_seconds": True}, "valid_seconds", "valid_seconds: True is no whole number"),
     ({"id": "a/b"}, "id", "has a slash"),
@@ -141,6 +147,23 @@ def test_a_node_that_does_not_answer_is_503_and_nothing_is_done(till: Till) -> N
     assert till.state("a") == "Stored, unused / idle"
     # What prevented it has passed, so the same request is executed.
     assert till.made("/v1/orders/a/capture", key=key)["order"]["step"] == "broadcast"
+
+
+@pytest.mark.parametrize("way", ["reading", "transaction"])
+@pytest.mark.parametrize("error", [OperationalError("", {}, Exception("at shop:secret@host")), TimeoutError("secret")])
+def test_a_database_that_does_not_answer_is_503_and_says_nothing_of_itself(
+    till: Till, monkeypatch: pytest.MonkeyPatch, way: str, error: Exception
+) -> None:
+    def down(*_: Any, **__: Any) -> None:
+        raise error
+
+    body = {"payer": BUYER.address, "amount": "500"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, way, down)
+        refused = till.refused(503, "database", "/v1/orders", body, key="k")
+        assert refused["message"] == "the database does not answer"
+    assert till.ids() == []
+    till.made("/v1/orders", body, key="k")
 
 
 def test_pages_hold_every_order_once_the_newest_first(till: Till) -> None:

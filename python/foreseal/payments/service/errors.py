@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
 from foreseal.payments.cancellations import NotCancelable
 from foreseal.payments.captures import NotCapturable
@@ -74,6 +75,7 @@ _MEANINGS = (
     _Meaning(Refused, 502, "node_refused"),
     _Meaning(ChainError, 502, "node"),
     _Meaning(OperationalError, 503, "database"),
+    _Meaning(NoConnection, 503, "database"),
 )
 KNOWN = tuple(meaning.kind for meaning in _MEANINGS)
 """All that the library raises and `explained` knows."""
@@ -84,5 +86,5 @@ def explained(error: Exception) -> ApiError:
     """The answer that an error of the library means."""
     meaning = next(meaning for meaning in _MEANINGS if isinstance(error, meaning.kind))
     # A database's own words may hold its URL and the statement.
-    message = "the database does not answer" if isinstance(error, OperationalError) else str(error)
+    message = "the database does not answer" if meaning.code == "database" else str(error)
     return ApiError(meaning.status, meaning.code, message, meaning.argument)

@@ -107,6 +107,8 @@ class Desk:
             return await run_in_threadpool(self._answer, route, request, raw)
         except ApiError as error:
             return refusal(error)
+        except KNOWN as error:  # of the database, before the handler or behind it
+            return refusal(explained(error))
 
     def _answer(self, route: Route, request: Request, raw: bytes) -> Response:
         key = None if route.role is None else self._caller(request, route.role)

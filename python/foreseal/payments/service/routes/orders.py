@@ -8,7 +8,19 @@ from foreseal.payments.orders import PermitTerms, Terms, message
 from foreseal.payments.sending import building
 from foreseal.payments.service import views
 from foreseal.payments.service.errors import ApiError
-from foreseal.payments.service.fields import ADDRESS, AMOUNT, HEX, ID, TEXT, TIME, WORD, Field, one_of, whole
+from foreseal.payments.service.fields import (
+    ADDRESS,
+    AMOUNT,
+    HEX,
+    ID,
+    LARGEST_TIME,
+    TEXT,
+    TIME,
+    WORD,
+    Field,
+    one_of,
+    whole,
+)
 from foreseal.payments.service.pages import PAGE, by_beginning
 from foreseal.payments.service.route import Call, Reply, Route
 from foreseal.payments.service.tables import Role
@@ -189,7 +201,7 @@ ROUTES = (
             Field("amount", AMOUNT, "Smallest units, as a text: exactly what is captured."),
             Field("maximum", AMOUNT, "In place of amount: what is captured at most, by the checkout contract."),
             Field("valid_after", TIME, "Seconds since 1970, exclusive; 0 if it is not given."),
-            Field("valid_before", TIME, "Seconds since 1970, exclusive."),
+            Field("valid_before", whole(1, LARGEST_TIME), "Seconds since 1970, exclusive."),
             Field("valid_seconds", whole(1, _YEAR), "In place of valid_before: from the newest block on."),
         ),
     ),
