@@ -164,7 +164,7 @@ class Watcher:
         found = self._transfers(logs, known, newest.latest)
         older, stale = self._older(first, newest)
         reached = self._head(end)
-        if self._head(tip.number).hash != tip.hash:
+        if (reached if last else self._head(tip.number)).hash != tip.hash:
             raise Moving("the chain was reorganised while a piece was read")
         return _Piece(first, reached, newest, anchor, cursor, [*known, *stale], older, found)
 
