@@ -26,7 +26,7 @@ from foreseal.payments.chain import ChainError, FinalityBroken, Moment, Node, Wi
 from foreseal.payments.ledger import LedgerError, OrderState, Overtaken
 from foreseal.payments.ledger.tables import attempts, orders, transactions
 from foreseal.payments.progress import NotExpired, Progress
-from foreseal.payments.sending import SendingError
+from foreseal.payments.sending import Sender, SendingError
 from foreseal.payments.service.agenda import Agenda
 from foreseal.payments.service.backend import Backend
 from foreseal.payments.service.processes import Processes, Share
@@ -170,7 +170,7 @@ class Worker:
                 self._busy.add(subject)
             self._pool.submit(self._look, subject, sender)
 
-    def _look(self, subject: tuple[str, str], sender: Any) -> None:
+    def _look(self, subject: tuple[str, str], sender: Sender) -> None:
         """Advance one thing. Nothing that it meets concerns the others."""
         kind, id = subject
         place = None
@@ -188,7 +188,7 @@ class Worker:
                 self._busy.discard(subject)
                 self._looked.append((subject, place))
 
-    def _step(self, kind: str, id: str, sender: Any) -> tuple[str, str]:
+    def _step(self, kind: str, id: str, sender: Sender) -> tuple[str, str]:
         ledger, merchant = self._backend.ledger, self._backend.merchant
         if kind == "expiry":
             Progress(ledger, sender, merchant).expire(id)
