@@ -1,48 +1,5 @@
-"""Where a figure comes from: machine, versions, commit, command and date."""
+"""Where a figure comes from: what `foreseal bench` writes of itself, for every result file here."""
 
-import os
-import platform
-import subprocess
-import sys
-from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
+from foreseal.bench.origin import origin, save
 
-import orjson
-
-
-def origin(command: str, packages: tuple[str, ...]) -> dict[str, object]:
-    """Everything beside the figures that a result file names; `packages` are those whose versions matter."""
-    return {
-        "command": command,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _run("git", "rev-parse", "HEAD"),
-        # Results of the runs before this one are no change of what is measured.
-        "dirty": bool(_run("git", "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/benches/results")),
-        "machine": {
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "system": f"{platform.system()} {platform.release()}",
-            # What else ran: figures from a busy machine are upper bounds, and ratios of threaded work are unreliable.
-            "load": round(os.getloadavg()[0], 1),
-        },
-        "versions": {
-            "python": sys.version.split()[0],
-            "rustc": _run("rustc", "--version"),
-            **{package: version(package) for package in packages},
-        },
-    }
-
-
-def save(report: dict[str, object], file: Path) -> None:
-    """Keep figures, with their origin, as JSON."""
-    file.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-
-
-def _run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+__all__ = ["origin", "save"]

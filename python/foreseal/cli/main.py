@@ -25,6 +25,7 @@ _COMMANDS = {
     "verify-receipt": "receipt:receipt_command",
     "statetest": "conformance:statetest_command",
     "blocktest": "conformance:blocktest_command",
+    "bench": "bench:bench_command",
 }
 
 

@@ -1,0 +1,155 @@
+"""Puts the same content on a node by methods that every node has. Blocks end when told to, where that can be."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foreseal.bench.contents import ETHER, Account, Contents, Shape, Signed, account
+from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.node import Node
+
+Show = Callable[[str, int, int], None]
+_LOOK = 0.005
+_INCLUSION = 60.0
+"""Seconds until a transaction must be in a block."""
+_PIECE = 100
+"""Calls of a batch."""
+_ENOUGH = 1000 * ETHER
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A node with its content."""
+
+    node: Node
+    contents: Contents
+    head: int
+    dense: tuple[int, ...]
+    """Numbers of the dense blocks, oldest first."""
+    tokens: tuple[str, ...]
+    """Hashes of the transactions of the newest dense block."""
+
+
+class Mining:
+    """How blocks come about on a node."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        try:
+            # It makes no block of its own from now on.
+            node.ask("evm_setAutomine", False)
+            node.ask("evm_setIntervalMining", 0)
+        except Refused as error:
+            if not error.unknown_method:
+                raise
+            self.told = False
+        else:
+            self.told = True
+
+    def put(self, transactions: Sequence[Signed]) -> None:
+        """Let one block have these, in this order, and no others; all of one account. Raises BenchError."""
+        if self.told:
+            submit(self.node, transactions)
+            self.node.ask("evm_mine")
+        else:
+            # What cannot run before another one waits for it: the first nonce comes last, and with it all can run.
+            submit(self.node, transactions[:0:-1])
+            submit(self.node, transactions[:1])
+        included(self.node, transactions)
+
+
+class Filling:
+    """A node that gets content, once or several times."""
+
+    def __init__(self, node: Node, shape: Shape) -> None:
+        """Creates the token and gives every sender ether and tokens. Raises BenchError."""
+        self.node, self.shape = node, shape
+        chain_id = int(node.ask("eth_chainId"), 16)
+        self.contents = Contents(chain_id, shape, funded(node, chain_id))
+        self._mining = Mining(node)
+        for transactions in self.contents.first():
+            for piece in _pieces(transactions):
+                self._mining.put(piece)
+        _has_code(node, self.contents)
+
+    def fill(self, show: Show) -> Filled:
+        """Puts all blocks of the shape. Raises BenchError if a transaction fails or is in a wrong block."""
+        dense: list[int] = []
+        newest: list[Signed] = []
+        for number in range(self.shape.blocks):
+            transactions = self.contents.block(number)
+            self._mining.put(transactions)
+            if self.shape.is_dense(number):
+                dense, newest = [*dense, _together(self.node, transactions)], transactions
+            if number % 20 == 0 or number + 1 == self.shape.blocks:
+                show(f"filling {self.node.name}", number + 1, self.shape.blocks)
+        head = int(self.node.ask("eth_blockNumber"), 16)
+        return Filled(self.node, self.contents, head, tuple(dense), tuple(one.hash for one in newest))
+
+
+def funded(node: Node, chain_id: int) -> Account:
+    """The first account of the usual words, given ether by the node's own account if need be: it pays for all."""
+    payer = account(0)
+    address = "0x" + payer.address.hex()
+    if int(node.ask("eth_getBalance", address, "latest"), 16) < _ENOUGH:
+        try:
+            (rich, *_) = node.ask("eth_accounts")
+            given = {"from": rich, "to": address, "value": hex(2 * _ENOUGH)}
+            included(node, [Signed("", node.ask("eth_sendTransaction", given))])
+        except (Refused, ValueError):
+            raise BenchError(
+                f"{node.name}: {address} has too little ether on chain {chain_id}, and the node has no account that "
+                "gives it some: it is the first account of the words that development nodes use"
+            ) from None
+    payer.nonce = int(node.ask("eth_getTransactionCount", address, "latest"), 16)
+    return payer
+
+
+def submit(node: Node, transactions: Sequence[Signed]) -> None:
+    """Send them, in order. Raises BenchError."""
+    for piece in _pieces(transactions):
+        hashes = node.ask_all([("eth_sendRawTransaction", [one.raw]) for one in piece])
+        if hashes != [one.hash for one in piece]:
+            raise BenchError(f"{node.name}: eth_sendRawTransaction answered another hash than the transaction has")
+
+
+def included(node: Node, transactions: Sequence[Signed]) -> list[dict[str, Any]]:
+    """Their receipts, once all have one. Raises BenchError if that takes too long or one failed."""
+    receipts: dict[str, dict[str, Any]] = {}
+    deadline = time.monotonic() + _INCLUSION
+    while missing := [one for one in transactions if one.hash not in receipts]:
+        for piece in _pieces(missing):
+            found = node.ask_all([("eth_getTransactionReceipt", [one.hash]) for one in piece])
+            receipts |= {one.hash: receipt for one, receipt in zip(piece, found, strict=True) if receipt}
+        if len(receipts) < len(transactions):
+            if time.monotonic() > deadline:
+                raise BenchError(f"{node.name}: {missing[0].hash} is in no block after {_INCLUSION:g} s")
+            time.sleep(_LOOK)
+    for digest, receipt in receipts.items():
+        if receipt["status"] != "0x1":
+            raise BenchError(f"{node.name}: transaction {digest} failed: status {receipt['status']}")
+    return [receipts[one.hash] for one in transactions]
+
+
+def _together(node: Node, transactions: Sequence[Signed]) -> int:
+    """The number of the one block that has these and nothing else."""
+    receipts = included(node, transactions)
+    numbers = {int(receipt["blockNumber"], 16) for receipt in receipts}
+    block = node.ask("eth_getBlockByNumber", hex(max(numbers)), False)
+    if len(numbers) > 1 or block["transactions"] != [one.hash for one in transactions]:
+        raise BenchError(
+            f"{node.name}: {len(transactions)} transfers that were sent together are in {len(numbers)} blocks, or with "
+            "others: start it so that it makes blocks when told (evm_mine), or when there is something to include"
+        )
+    return max(numbers)
+
+
+def _has_code(node: Node, contents: Contents) -> None:
+    if node.ask("eth_getCode", "0x" + contents.token.hex(), "latest") == "0x":
+        raise BenchError(f"{node.name}: the token is not where the rules of creation put it")
+
+
+def _pieces(items: Sequence[Signed]) -> Iterator[Sequence[Signed]]:
+    for start in range(0, len(items), _PIECE):
+        yield items[start : start + _PIECE]

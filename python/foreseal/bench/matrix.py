@@ -1,0 +1,185 @@
+"""The calls that are measured, and what must be the same in the answers of two nodes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foreseal.bench import token
+from foreseal.bench.contents import OWNERS, owner
+from foreseal.bench.filling import Filled
+from foreseal.bench.node import batch_body, body
+
+Call = tuple[str, list[Any]]
+_VARIANTS = 32
+"""Different calls of a row, where it has several: no node answers all of them from one cached answer."""
+_TRANSACTION = ("from", "to", "value", "input")
+
+
+def _same(answer: Any) -> Any:
+    return answer
+
+
+def _number(answer: Any) -> Any:
+    return int(answer, 16)
+
+
+def _transactions(block: Any) -> Any:
+    # Hashes and nonces depend on chain id and earlier transactions; how many there are does not.
+    return [
+        {name: one[name] for name in _TRANSACTION} if isinstance(one, dict) else "" for one in block["transactions"]
+    ]
+
+
+def _receipts(receipts: Any) -> Any:
+    return [_receipt(receipt) for receipt in receipts]
+
+
+def _receipt(receipt: Any) -> Any:
+    return receipt["status"], int(receipt["gasUsed"], 16), _logs(receipt["logs"])
+
+
+def _logs(logs: Any) -> Any:
+    return [(log["address"].lower(), log["topics"], log["data"]) for log in logs]
+
+
+def _nearly(answer: Any) -> Any:
+    # Nodes search for the least gas in different ways, to within a few per cent.
+    return 20_000 < int(answer, 16) < 80_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of call."""
+
+    name: str
+    calls: Callable[[Filled], list[Call]]
+    shown: Callable[[Any], Any] = _same
+    """What of a result must be the same on every node."""
+    batch: int = 0
+    """How many of the calls are in one batch."""
+    websocket: bool = False
+
+    def bodies(self, filled: Filled) -> list[bytes]:
+        """What is sent, in turn."""
+        calls = self.calls(filled)
+        if self.batch:
+            return [batch_body([calls[(start + at) % len(calls)] for at in range(self.batch)]) for start in range(4)]
+        return [body(method, *params) for method, params in calls]
+
+
+def _owners() -> list[bytes]:
+    return [owner(number) for number in range(min(_VARIANTS, OWNERS))]
+
+
+def _hex(data: bytes) -> str:
+    return "0x" + data.hex()
+
+
+def _token(filled: Filled) -> str:
+    return _hex(filled.contents.token)
+
+
+def _storage(filled: Filled) -> list[Call]:
+    return [("eth_getStorageAt", [_token(filled), token.balance_slot(each), "latest"]) for each in _owners()]
+
+
+def _nonce(tag: str) -> Callable[[Filled], list[Call]]:
+    def calls(filled: Filled) -> list[Call]:
+        senders = filled.contents.senders[:_VARIANTS]
+        return [("eth_getTransactionCount", [_hex(sender.address), tag]) for sender in senders]
+
+    return calls
+
+
+def _newest(filled: Filled) -> list[str]:
+    return [hex(number) for number in filled.dense[-_VARIANTS:]]
+
+
+def _logs_of(filled: Filled, blocks: int, *topics: Any) -> list[Call]:
+    """Logs of the token in the last so many blocks before a few different ends."""
+    ends = range(filled.head, max(filled.head - 8, blocks), -1)
+    return [
+        (
+            "eth_getLogs",
+            [
+                {
+                    "fromBlock": hex(end - blocks + 1),
+                    "toBlock": hex(end),
+                    "address": _token(filled),
+                    "topics": [token.TRANSFER_TOPIC, *topics],
+                }
+            ],
+        )
+        for end in ends
+    ]
+
+
+def _range(filled: Filled, most: int) -> int:
+    return max(1, min(most, filled.head - 8))
+
+
+def _topic(number: int) -> str:
+    return "0x" + (bytes(12) + owner(number)).hex()
+
+
+def _calls(filled: Filled) -> list[Call]:
+    return [
+        ("eth_call", [{"to": _token(filled), "data": _hex(token.balance_of(each))}, "latest"]) for each in _owners()
+    ]
+
+
+def _estimates(filled: Filled) -> list[Call]:
+    sender = _hex(filled.contents.senders[0].address)
+    given = {"from": sender, "to": _token(filled)}
+    return [("eth_estimateGas", [given | {"data": _hex(token.transfer(each, 1))}, "latest"]) for each in _owners()]
+
+
+ROWS: Sequence[Row] = (
+    Row("blockNumber", lambda filled: [("eth_blockNumber", [])], _number),
+    Row("storage", _storage),
+    Row("nonce latest", _nonce("latest"), _number),
+    Row("nonce pending", _nonce("pending"), _number),
+    Row("balance", lambda filled: [("eth_getBalance", [_hex(each), "latest"]) for each in _owners()], _number),
+    Row("block latest", lambda filled: [("eth_getBlockByNumber", ["latest", False])], _transactions),
+    Row(
+        "block of 100, hashes",
+        lambda filled: [("eth_getBlockByNumber", [number, False]) for number in _newest(filled)],
+        _transactions,
+    ),
+    Row(
+        "block of 100, full",
+        lambda filled: [("eth_getBlockByNumber", [number, True]) for number in _newest(filled)],
+        _transactions,
+    ),
+    Row(
+        "receipts of 100",
+        lambda filled: [("eth_getBlockReceipts", [number]) for number in _newest(filled)],
+        _receipts,
+    ),
+    Row(
+        "one receipt",
+        lambda filled: [("eth_getTransactionReceipt", [digest]) for digest in filled.tokens[:_VARIANTS]],
+        _receipt,
+    ),
+    Row(
+        "logs: one block of 100",
+        lambda filled: [("eth_getLogs", [{"fromBlock": number, "toBlock": number}]) for number in _newest(filled)],
+        _logs,
+    ),
+    Row(
+        "logs: 100 blocks filtered",
+        lambda filled: _logs_of(filled, _range(filled, 100), None, _topic(7)),
+        _logs,
+    ),
+    Row("logs: 100 blocks, all", lambda filled: _logs_of(filled, _range(filled, 100)), _logs),
+    Row(
+        "logs: 2,000 blocks filtered",
+        lambda filled: _logs_of(filled, _range(filled, 2000), None, _topic(7)),
+        _logs,
+    ),
+    Row("call", _calls),
+    Row("estimate", _estimates, _nearly),
+    Row("batch of 100 storage reads", _storage, batch=100),
+    Row("WebSocket request", lambda filled: [("eth_blockNumber", [])], _number, websocket=True),
+)
+"""In the order of a report."""

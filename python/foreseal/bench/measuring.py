@@ -1,0 +1,170 @@
+"""Runs of the matrix: every row at every number of connections, nodes in turn in random order."""
+
+import random
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.figures import Figures, Latencies
+from foreseal.bench.filling import Filled, Show
+from foreseal.bench.matrix import Row
+
+_LONGEST_SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How long it is measured."""
+
+    connections: tuple[int, ...] = (1, 16, 64)
+    seconds: float = 1.0
+    repetitions: int = 5
+    seed: int = 1
+    open_share: float = 0.5
+    """Rate of the open loop, as a share of what the slowest node reached in the closed loop."""
+
+
+@dataclass
+class Cell:
+    """A row, a number of connections, a node."""
+
+    row: str
+    loop: str
+    """`closed` or `open`."""
+    connections: int
+    node: str
+    runs: list[Figures] = field(default_factory=list)
+    offered: float | None = None
+    """Requests a second that were due, in an open loop."""
+
+    @property
+    def rate(self) -> float:
+        """Results a second, the median of its runs."""
+        return statistics.median(run.rate for run in self.runs)
+
+    def report(self, peer: "Cell | None") -> dict[str, Any]:
+        """Its figures; the ratio is the median of the ratios to the peer's run of the same repetition."""
+        latencies = Latencies()
+        for run in self.runs:
+            latencies.add(run.latencies)
+        cpu = [run.cpu_us for run in self.runs if run.cpu_us is not None]
+        pairs = zip(self.runs, peer.runs, strict=True) if peer and peer is not self else ()
+        ratios = [ours.rate / theirs.rate for ours, theirs in pairs if theirs.rate]
+        return {
+            "row": self.row,
+            "loop": self.loop,
+            "connections": self.connections,
+            "node": self.node,
+            "requests_per_second": round(self.rate, 1),
+            "offered_per_second": None if self.offered is None else round(self.offered, 1),
+            "unanswered": sum(run.unanswered for run in self.runs),
+            "latency": latencies.quantiles(),
+            "cpu_us_per_request": round(statistics.median(cpu), 2) if cpu else None,
+            "answer_bytes": [min(run.smallest for run in self.runs), max(run.largest for run in self.runs)],
+            "ratio": round(statistics.median(ratios), 3) if ratios else None,
+        }
+
+
+class Matrix:
+    """Rows over nodes that have the same content."""
+
+    def __init__(self, nodes: Sequence[Filled], rows: Sequence[Row], extent: Extent) -> None:
+        self._nodes, self._rows, self._extent = nodes, rows, extent
+        self._random = random.Random(extent.seed)  # noqa: S311 (an order that can be repeated)
+        self.missing: dict[tuple[str, str], str] = {}
+        """Rows that a node does not have, by row and node, and what it says."""
+
+    def compare(self) -> None:
+        """Ask every node every call of every row once. Raises BenchError where answers differ."""
+        for row in self._rows:
+            answers = {}
+            for filled in self._nodes:
+                try:
+                    answers[filled.node.name] = _answers(row, filled)
+                except Refused as error:
+                    if not error.unknown_method:
+                        raise
+                    self.missing[row.name, filled.node.name] = str(error)
+            _must_agree(row, answers)
+
+    def closed(self, show: Show) -> list[Cell]:
+        """The closed loop."""
+        plan = [(row, count) for row in self._rows for count in self._extent.connections]
+        cells = {
+            (row.name, count, filled.node.name): Cell(row.name, "closed", count, filled.node.name)
+            for row, count in plan
+            for filled in self._having(row)
+        }
+        done, of = 0, len(cells) * self._extent.repetitions
+        for _ in range(self._extent.repetitions):
+            for row, count in self._random.sample(plan, len(plan)):
+                for filled in self._shuffled(row):
+                    show(f"{row.name}, {count} connections, {filled.node.name}", done, of)
+                    cells[row.name, count, filled.node.name].runs.append(self._run(row, filled, count))
+                    done += 1
+        show("reads", of, of)
+        return list(cells.values())
+
+    def open(self, closed: Sequence[Cell], show: Show) -> list[Cell]:
+        """The open loop, at the same rate for every node."""
+        count = max(self._extent.connections)
+        reached: dict[str, float] = {}
+        for cell in closed:
+            if cell.connections == count:
+                reached[cell.row] = min(reached.get(cell.row, cell.rate), cell.rate)
+        rates = {name: max(1.0, rate * self._extent.open_share) for name, rate in reached.items()}
+        rows = [row for row in self._rows if row.name in rates]
+        cells = {
+            (row.name, filled.node.name): Cell(row.name, "open", count, filled.node.name, [], rates[row.name])
+            for row in rows
+            for filled in self._having(row)
+        }
+        done, of = 0, len(cells) * self._extent.repetitions
+        for _ in range(self._extent.repetitions):
+            for row in self._random.sample(rows, len(rows)):
+                for filled in self._shuffled(row):
+                    show(f"{row.name} at {rates[row.name]:,.0f} a second, {filled.node.name}", done, of)
+                    run = self._run(row, filled, count, rates[row.name])
+                    cells[row.name, filled.node.name].runs.append(run)
+                    done += 1
+        show("open loop", of, of)
+        return list(cells.values())
+
+    def _run(self, row: Row, filled: Filled, count: int, rate: float | None = None) -> Figures:
+        figures = filled.node.load(row.bodies(filled), count, self._extent.seconds, rate=rate, websocket=row.websocket)
+        if not figures.answered:
+            raise BenchError(f"{filled.node.name}: {row.name}: not one answer in {self._extent.seconds:g} s")
+        return figures
+
+    def _having(self, row: Row) -> Iterator[Filled]:
+        return (filled for filled in self._nodes if (row.name, filled.node.name) not in self.missing)
+
+    def _shuffled(self, row: Row) -> list[Filled]:
+        having = list(self._having(row))
+        return self._random.sample(having, len(having))
+
+
+def cells_reported(cells: Sequence[Cell], peer: str | None) -> list[dict[str, Any]]:
+    """The figures of all, with their ratios to the peer."""
+    peers = {(cell.row, cell.loop, cell.connections): cell for cell in cells if cell.node == peer}
+    return [cell.report(peers.get((cell.row, cell.loop, cell.connections))) for cell in cells]
+
+
+def _answers(row: Row, filled: Filled) -> list[Any]:
+    calls = row.calls(filled)
+    if row.batch:
+        return [row.shown(answer) for answer in filled.node.ask_all(calls)]
+    return [row.shown(filled.node.ask(method, *params)) for method, params in calls]
+
+
+def _must_agree(row: Row, answers: dict[str, list[Any]]) -> None:
+    names = list(answers)
+    for name in names[1:]:
+        for ours, theirs in zip(answers[names[0]], answers[name], strict=True):
+            if ours != theirs:
+                raise BenchError(
+                    f"{row.name}: {names[0]} and {name} answer differently: "
+                    f"{ours!r:.{_LONGEST_SHOWN}} and {theirs!r:.{_LONGEST_SHOWN}}"
+                )

@@ -1,0 +1,164 @@
+"""A node that is measured: single calls, loads and subscriptions."""
+
+import http.client
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from foreseal._core import Load, Subscribers
+from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.figures import Figures
+from foreseal.bench.processes import Processes, listening_on
+
+PATIENCE = 60.0
+"""Seconds that one call may take."""
+
+
+def body(method: str, *params: Any) -> bytes:
+    """The body of a call."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+
+
+def batch_body(calls: Sequence[tuple[str, Sequence[Any]]]) -> bytes:
+    """The body of a batch."""
+    return orjson.dumps(
+        [{"jsonrpc": "2.0", "id": at, "method": method, "params": params} for at, (method, params) in enumerate(calls)]
+    )
+
+
+class Node:
+    """A JSON-RPC node at an http:// URL; WebSockets are opened at the same port and path."""
+
+    def __init__(self, name: str, url: str) -> None:
+        """Raises ValueError if the URL cannot be used."""
+        parts = urlsplit(url)
+        if parts.scheme != "http":
+            raise ValueError(f"{url} is no http:// URL: measure a node beside this process, without TLS")
+        if not parts.hostname:
+            raise ValueError(f"{url} names no host")
+        self.name, self.url = name, url
+        self.host, self.port = parts.hostname, parts.port or 80
+        self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._connection: http.client.HTTPConnection | None = None
+        self._address = ""
+        self._processes: Processes | None = None
+
+    @property
+    def address(self) -> str:
+        """IP address and port. Raises BenchError if the name has none."""
+        if not self._address:
+            try:
+                found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            except OSError as error:
+                raise BenchError(f"{self.name}: {self.host}: {error}") from None
+            host = str(found[0][4][0])
+            self._address = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        return self._address
+
+    @property
+    def processes(self) -> Processes | None:
+        """Its processes, where it runs on this machine and they can be seen."""
+        if self._processes is None and ipaddress.ip_address(self.address.rpartition(":")[0].strip("[]")).is_loopback:
+            self._processes = listening_on(self.port)
+        return self._processes
+
+    def ask(self, method: str, *params: Any) -> Any:
+        """The result of a call. Raises Refused on an error, BenchError where there is no answer."""
+        return self._result(method, self._post(body(method, *params)))
+
+    def ask_all(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        """The results of a batch, in its order."""
+        answers = self._post(batch_body(calls))
+        if not isinstance(answers, list) or len(answers) != len(calls):
+            method = calls[0][0]
+            if isinstance(answers, dict):
+                self._result(method, answers)
+            raise BenchError(f"{self.name}: a batch of {len(calls)} {method} was answered by {answers!r:.300}")
+        by_id = {answer.get("id"): answer for answer in answers}
+        return [self._result(method, by_id.get(at, {})) for at, (method, _) in enumerate(calls)]
+
+    def load(
+        self,
+        bodies: Sequence[bytes],
+        connections: int,
+        seconds: float,
+        *,
+        rate: float | None = None,
+        once: bool = False,
+        websocket: bool = False,
+        patience: float = 10.0,
+        progress: Callable[[int], object] = lambda done: None,
+    ) -> Figures:
+        """Load it. Raises BenchError if any answer is wrong, or missing when patience (seconds) is over."""
+        plan = {"connections": connections, "seconds": seconds, "patience": patience, "rate": rate, "once": once}
+        host = f"{self.host}:{self.port}"
+        before = self.processes.cpu() if self.processes else None
+        try:
+            generator = Load(self.address, host, self.path, websocket)
+            found = orjson.loads(generator.run(orjson.dumps(plan), list(bodies), progress))
+        except OSError as error:
+            raise BenchError(f"{self.name}: {error}") from None
+        used = self.processes.cpu() - before if self.processes and before is not None else None
+        figures = Figures.of(found, used)
+        if wrong := figures.first_wrong:
+            asked = bodies[wrong["body"]][:300].decode(errors="replace")
+            status = f"HTTP {wrong['status']}, " if wrong["status"] else ""
+            raise BenchError(
+                f"{self.name}: {figures.errors:,} wrong answers; the first, {status}{wrong['why']}: "
+                f"{wrong['answer'][:500]!r} to {asked}"
+            )
+        if figures.unanswered and rate is None:
+            raise BenchError(f"{self.name}: {figures.unanswered:,} requests had no answer after {patience:g} s")
+        return figures
+
+    def subscribers(self, count: int, *params: Any) -> Subscribers:
+        """So many connections that have subscribed. Raises BenchError."""
+        subscription = body("eth_subscribe", *params)
+        host = f"{self.host}:{self.port}"
+        try:
+            return Subscribers(self.address, host, self.path, subscription, count, PATIENCE)
+        except OSError as error:
+            raise BenchError(f"{self.name}: {error}") from None
+
+    def close(self) -> None:
+        """End the connection of single calls; its processes are looked for again."""
+        self._processes = None
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _post(self, data: bytes) -> Any:
+        headers = {"Content-Type": "application/json"}
+        for again in (False, True):
+            if self._connection is None:
+                self._connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
+                again = True
+            try:
+                self._connection.request("POST", self.path, data, headers)
+                with self._connection.getresponse() as answer:
+                    text, status = answer.read(), answer.status
+                break
+            except (OSError, http.client.HTTPException) as error:
+                # A server may end a connection that was kept; a new one it has to answer.
+                self._disconnect()
+                if again:
+                    raise BenchError(f"{self.name}: {self.url}: {error or type(error).__name__}") from None
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            raise BenchError(f"{self.name}: HTTP {status} without JSON: {text[:300]!r}") from None
+
+    def _result(self, method: str, answer: Any) -> Any:
+        if isinstance(answer, dict):
+            if error := answer.get("error"):
+                raise Refused(self.name, method, int(error.get("code", 0)), str(error.get("message", error)))
+            if "result" in answer:
+                return answer["result"]
+        raise BenchError(f"{self.name}: {method} was answered by {answer!r:.300}")

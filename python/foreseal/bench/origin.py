@@ -1,0 +1,60 @@
+"""Where a figure comes from: machine, versions, commit, command and date."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import orjson
+
+
+def origin(command: str, packages: Sequence[str]) -> dict[str, object]:
+    """Everything beside the figures that a result file names; `packages` are those whose versions matter.
+
+    What is not to be had, as a commit without a clone, is None.
+    """
+    here = str(Path(__file__).parent)
+    # Results of the runs before this one are no change of what is measured.
+    changed = _run("git", "-C", here, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/benches/results")
+    return {
+        "command": command,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _run("git", "-C", here, "rev-parse", "HEAD"),
+        "dirty": None if changed is None else bool(changed),
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "system": f"{platform.system()} {platform.release()}",
+            # What else ran: figures from a busy machine are upper bounds, and ratios of threaded work are unreliable.
+            "load": round(os.getloadavg()[0], 1),
+        },
+        "versions": {
+            "python": sys.version.split()[0],
+            "rustc": _run("rustc", "--version"),
+            **{package: version(package) for package in packages},
+        },
+    }
+
+
+def save(report: dict[str, object], file: Path) -> None:
+    """Keep figures, with their origin, as JSON."""
+    file.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def _run(*command: str) -> str | None:
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")

@@ -1,0 +1,191 @@
+"""Starts nodes: Foreseal behind either front, and the peers that are found on this machine."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from foreseal.bench.failures import BenchError
+from foreseal.bench.node import Node
+
+START = 120.0
+"""Seconds until a node must answer; a peer that is compiled or fetched at its first start takes long."""
+_STOP = 30.0
+_LOOK = 0.005
+_GAS_LIMIT = 400_000_000
+# Blocks come when they are told to: the time is longer than any run.
+_NEVER = "86400s"
+_KEPT_OUTPUT = 2000
+# Where npm puts a package with a native binary, in this folder and in a clone of Foreseal.
+_BENEATH = ("node_modules/@foundry-rs/{0}-*/bin/{0}", "tests/differential/node_modules/@foundry-rs/{0}-*/bin/{0}")
+
+
+class Absent(Exception):
+    """A peer that this machine has not; the message says what to install."""
+
+
+class Started:
+    """A node's process."""
+
+    def __init__(
+        self, name: str, command: Callable[[int, Path], Sequence[str]], keeps: bool, cwd: Path | None = None
+    ) -> None:
+        """`command` is given a port and a folder; `keeps` says that the folder has the chain."""
+        self.name, self.keeps = name, keeps
+        self._cwd = cwd
+        self._command = command
+        self._folder = tempfile.TemporaryDirectory(prefix="foreseal-bench-", ignore_cleanup_errors=True)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.node: Node | None = None
+        self.start_ms = 0.0
+        """From the command to the first answer."""
+
+    def start(self, before: Node | None = None) -> Node:
+        """Start it, on the chain and at the place that it had `before`. Raises BenchError."""
+        port, folder = before.port if before else _free_port(), Path(self._folder.name)
+        command = self._command(port, folder)
+        began = time.perf_counter()
+        with (folder / "output").open("wb") as output:
+            self._process = subprocess.Popen(  # noqa: S603
+                command,
+                cwd=self._cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.node = node = before or Node(self.name, f"http://127.0.0.1:{port}")
+        while True:
+            with suppress(BenchError):
+                node.ask("eth_blockNumber")
+                break
+            if self._process.poll() is not None or time.perf_counter() - began > START:
+                text = (folder / "output").read_text(errors="replace")[-_KEPT_OUTPUT:]
+                raise BenchError(f"{self.name} did not start ({' '.join(command)}): {text}")
+            time.sleep(_LOOK)
+        self.start_ms = (time.perf_counter() - began) * 1000
+        return node
+
+    def stop(self) -> None:
+        """End it, as a process manager does."""
+        if self.node is not None:
+            self.node.close()
+        if self._process is None:
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP)
+                break
+        self._process = None
+
+    def close(self) -> None:
+        """End it, and forget its chain."""
+        self.stop()
+        self._folder.cleanup()
+
+
+def _foreseal(front: str) -> Callable[[], Started]:
+    def make() -> Started:
+        def command(port: int, folder: Path) -> list[str]:
+            node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), "--front", front]
+            return [*node, "--datadir", str(folder / "chain"), "--block-time", _NEVER]
+
+        return Started("foreseal" if front == "direct" else f"foreseal-{front}", command, keeps=True)
+
+    return make
+
+
+def _anvil() -> Started:
+    binary = _program("anvil", "FORESEAL_BENCH_ANVIL", "npm install @foundry-rs/anvil-linux-amd64, or foundry")
+
+    def command(port: int, folder: Path) -> list[str]:
+        options = ["--no-mining", "--gas-limit", str(_GAS_LIMIT), "--quiet", "--order", "fifo"]
+        return [binary, "--port", str(port), "--state", str(folder / "state.json"), *options]
+
+    return Started("anvil", command, keeps=True)
+
+
+def _hardhat() -> Started:
+    binary = _program("hardhat", "FORESEAL_BENCH_HARDHAT", "npm install hardhat@2 ethers, beside its hardhat.config.js")
+    # It refuses to run outside the folder whose packages it is one of.
+    project = Path(binary).parents[2]
+
+    def command(port: int, folder: Path) -> list[str]:
+        config = folder / "hardhat.config.js"
+        network = f"{{ chainId: 31337, blockGasLimit: {_GAS_LIMIT}, mining: {{ auto: false, interval: 0 }} }}"
+        config.write_text(f"module.exports = {{ solidity: '0.8.28', networks: {{ hardhat: {network} }} }}\n")
+        return [binary, "--config", str(config), "node", "--hostname", "127.0.0.1", "--port", str(port)]
+
+    return Started("hardhat", command, keeps=False, cwd=project)
+
+
+def _geth() -> Started:
+    binary = _program("geth", "FORESEAL_BENCH_GETH", "go install github.com/ethereum/go-ethereum/cmd/geth@latest")
+
+    def command(port: int, folder: Path) -> list[str]:
+        web = ["--http", "--http.port", str(port), "--ws", "--ws.port", str(port), "--http.api", "eth,net,web3,debug"]
+        pool = ["--txpool.accountqueue", "1024", "--txpool.accountslots", "10000", "--txpool.globalslots", "1000000"]
+        return [
+            *(binary, "--dev", "--dev.gaslimit", str(_GAS_LIMIT), "--datadir", str(folder / "chain")),
+            *(*web, *pool, "--port", "0", "--nodiscover", "--authrpc.port", str(_free_port()), "--verbosity", "1"),
+            *("--ipcdisable", "--rpc.batch-response-max-size", "0", "--rpc.batch-request-limit", "0"),
+        ]
+
+    return Started("geth", command, keeps=True)
+
+
+KINDS: dict[str, Callable[[], Started]] = {
+    "foreseal": _foreseal("direct"),
+    "foreseal-granian": _foreseal("granian"),
+    "anvil": _anvil,
+    "hardhat": _hardhat,
+    "geth": _geth,
+}
+"""What can be started, by name; each raises Absent where this machine does not have it."""
+
+
+def _program(name: str, variable: str, install: str) -> str:
+    """Where a program is: the variable, the PATH, what npm has put beneath this folder, Go's own folder."""
+    given = os.environ.get(variable)
+    beside = Path.cwd()
+    places = [
+        given,
+        shutil.which(name),
+        str(beside / "node_modules" / ".bin" / name),
+        *(str(path) for part in _BENEATH for path in sorted(beside.glob(part.format(name)))),
+        shutil.which(name, path=str(Path.home() / "go" / "bin")),
+    ]
+    for place in places:
+        if place and os.access(place, os.X_OK):
+            return str(Path(place).absolute())
+    if given:
+        raise Absent(f"{variable}: {given} is no program")
+    raise Absent(f"{name} is not on the PATH, and {variable} does not name it: {install}")
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,30}")
+
+
+def named(text: str) -> Node:
+    """The node of NAME=URL. Raises ValueError."""
+    name, separator, url = text.partition("=")
+    if not separator or not _NAME.fullmatch(name):
+        raise ValueError(f"{text!r} is not NAME=URL")
+    return Node(name, url)

@@ -1,0 +1,151 @@
+"""One benchmark: the phases in their order."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from foreseal._core import Responder
+from foreseal.bench.contents import Shape
+from foreseal.bench.failures import BenchError
+from foreseal.bench.fanout import fanout
+from foreseal.bench.filling import Filled, Filling, Mining, Show
+from foreseal.bench.matrix import ROWS, Row
+from foreseal.bench.measuring import Extent, Matrix, cells_reported
+from foreseal.bench.node import Node, body
+from foreseal.bench.peers import Started
+from foreseal.bench.scale import resident_mb, scale
+from foreseal.bench.sending import sends
+from foreseal.bench.visibility import visibility
+
+PHASES = ("reads", "open", "send", "visible", "fanout", "restart")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured."""
+
+    shape: Shape = field(default_factory=Shape)
+    extent: Extent = field(default_factory=Extent)
+    rows: tuple[Row, ...] = tuple(ROWS)
+    phases: frozenset[str] = frozenset(PHASES)
+    transactions: int = 20_000
+    """Of each kind of send."""
+    samples: int = 100
+    """Transactions that are looked for."""
+    subscribers: int = 500
+    notifications: int = 20
+    """Blocks of a log each that every subscriber hears of."""
+    sizes: tuple[int, ...] = ()
+    """Numbers of blocks; none leaves the phase out."""
+    peer: str | None = None
+
+
+@dataclass
+class Bench:
+    """Nodes, and what was found so far."""
+
+    plan: Plan
+    nodes: Sequence[Node]
+    started: Sequence[Started]
+    """Those of the nodes that can be started again."""
+    found: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, show: Show) -> dict[str, Any]:
+        """All phases. Raises BenchError at the first wrong answer: there are no figures then."""
+        plan = self.plan
+        self.found["generator"] = generator(plan.extent, show)
+        filled = [Filling(node, plan.shape).fill(show) for node in self.nodes]
+        self._heights(filled)
+        resident = {each.node.name: resident_mb(each) for each in filled}
+        self._reads(filled, "reads", show)
+        if "restart" in plan.phases and (again := self._restarted(filled)):
+            self._reads(again, "reads_after_restart", show)
+        if "send" in plan.phases:
+            extent = plan.extent
+            given = (plan.transactions, extent.repetitions, extent.seed, plan.peer)
+            self.found["sends"] = sends(filled, *given, show)
+        if "visible" in plan.phases:
+            self.found["visibility"] = [visibility(each, plan.samples, show) for each in filled]
+        if "fanout" in plan.phases:
+            self.found["fanout"] = [self._fanout(each, show) for each in filled]
+        self.found["nodes"] = [self._described(each, resident[each.node.name]) for each in filled]
+        if plan.sizes:
+            self.found["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]
+        return self.found
+
+    def _heights(self, filled: Sequence[Filled]) -> None:
+        heads = {each.node.name: each.head for each in filled}
+        if len(set(heads.values())) > 1:
+            raise BenchError(f"the nodes have chains of different length: {heads}; give each an empty chain")
+
+    def _reads(self, filled: Sequence[Filled], key: str, show: Show) -> None:
+        plan = self.plan
+        if not plan.phases & {"reads", "open"}:
+            return
+        matrix = Matrix(filled, plan.rows, plan.extent)
+        matrix.compare()
+        closed = matrix.closed(show)
+        self.found[key] = cells_reported(closed, plan.peer)
+        if "open" in plan.phases and key == "reads":
+            self.found["open_loop"] = cells_reported(matrix.open(closed, show), plan.peer)
+        missing = [{"row": row, "node": name, "why": why} for (row, name), why in matrix.missing.items()]
+        self.found["missing"] = missing
+
+    def _restarted(self, filled: Sequence[Filled]) -> list[Filled]:
+        """Those that keep their chain, started again."""
+        again = []
+        by_name = {started.name: started for started in self.started if started.keeps}
+        for each in filled:
+            if started := by_name.get(each.node.name):
+                started.stop()
+                started.start(each.node)
+                if Mining(each.node).told and int(each.node.ask("eth_blockNumber"), 16) != each.head:
+                    raise BenchError(f"{each.node.name}: after a restart its chain is another one")
+                again.append(each)
+        return again
+
+    def _fanout(self, filled: Filled, show: Show) -> dict[str, Any]:
+        show(f"{self.plan.subscribers} subscribers, {filled.node.name}", 0, 1)
+        return fanout(filled, self.plan.subscribers, self.plan.notifications)
+
+    def _described(self, filled: Filled, resident: float | None) -> dict[str, Any]:
+        started = next((each for each in self.started if each.name == filled.node.name), None)
+        return {
+            "name": filled.node.name,
+            "version": filled.node.ask("web3_clientVersion"),
+            "start_ms": round(started.start_ms) if started else None,
+            "filled_resident_mb": resident,
+            "resident_mb": resident_mb(filled),
+            "blocks": int(filled.node.ask("eth_blockNumber"), 16),
+        }
+
+
+def generator(extent: Extent, show: Show) -> list[dict[str, Any]]:
+    """What the generator reaches against a constant: no node's figure near it is the node's."""
+    figures = []
+    responder = Responder()
+    try:
+        node = Node("the constant responder", f"http://{responder.address()}")
+        runs = [(websocket, count) for websocket in (False, True) for count in extent.connections]
+        for done, (websocket, count) in enumerate(runs):
+            show("the generator's own limit", done, len(runs))
+            run = node.load([body("eth_blockNumber")], count, extent.seconds, websocket=websocket)
+            transport = "WebSocket" if websocket else "HTTP"
+            figures.append(
+                {
+                    "transport": transport,
+                    "connections": count,
+                    "requests_per_second": round(run.rate),
+                    **run.latencies.quantiles(),
+                }
+            )
+    finally:
+        responder.stop()
+    return figures
+
+
+def extent_of(plan: Plan) -> dict[str, Any]:
+    """What was asked for, as the report has it."""
+    shape, extent = asdict(plan.shape), asdict(plan.extent)
+    more = {name: getattr(plan, name) for name in ("transactions", "samples", "subscribers", "notifications", "sizes")}
+    return {"shape": shape, "extent": extent | more, "phases": sorted(plan.phases), "peer": plan.peer}

@@ -1,0 +1,55 @@
+"""Processor time and memory of a node's processes, from /proc."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+# Fields of /proc/PID/stat behind the command's name.
+_PARENT, _USER, _SYSTEM, _RESIDENT = 1, 11, 12, 21
+
+
+class Processes:
+    """A process and all that descend from it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def cpu(self) -> float:
+        """Seconds that they have run, all threads."""
+        return sum(int(fields[_USER]) + int(fields[_SYSTEM]) for fields in self._stats()) / _TICKS
+
+    def resident(self) -> int:
+        """Bytes in memory; pages that several share count for each."""
+        return sum(int(fields[_RESIDENT]) for fields in self._stats()) * _PAGE
+
+    def _stats(self) -> Iterator[list[str]]:
+        stats = {}
+        for path in _PROC.glob("[0-9]*/stat"):
+            with suppress(OSError):
+                stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+        wanted = {self.pid}
+        while more := {pid for pid, fields in stats.items() if int(fields[_PARENT]) in wanted} - wanted:
+            wanted |= more
+        return (stats[pid] for pid in wanted if pid in stats)
+
+
+def listening_on(port: int) -> Processes | None:
+    """The process on this machine that listens on a TCP port, if there is one that can be seen."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in (_PROC / "net" / table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    inodes.add(f"socket:[{fields[9]}]")
+    holders = []
+    for path in _PROC.glob("[0-9]*/fd/*") if inodes else ():
+        with suppress(OSError):
+            if str(path.readlink()) in inodes:
+                holders.append(int(path.parts[2]))
+    # A supervisor holds the socket as well as its workers; it was there before them.
+    return Processes(min(holders)) if holders else None

@@ -1,0 +1,77 @@
+"""The same queries over chains of more and more blocks: the answers' cost must not grow with what is not asked for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from foreseal.bench.contents import Shape
+from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.filling import Filled, Filling, Show
+from foreseal.bench.matrix import ROWS
+from foreseal.bench.measuring import Extent, Matrix
+from foreseal.bench.node import Node
+
+ROWS_OF_SCALE = (
+    "storage",
+    "receipts of 100",
+    "one receipt",
+    "logs: 100 blocks, all",
+    "logs: 100 blocks filtered",
+    "call",
+)
+_SHAPE = Shape(blocks=125, dense=4, every=25)
+_AT_ONCE = 1_000
+_CONNECTIONS = 16
+
+
+def scale(node: Node, sizes: Sequence[int], extent: Extent, show: Show) -> list[dict[str, Any]]:
+    """For each number of blocks: empty ones up to it, then 125 with content, then the queries over those.
+
+    Empty blocks come from `anvil_mine` or `hardhat_mine`. Raises BenchError, also if the node has neither.
+    """
+    filling = Filling(node, _SHAPE)
+    rows = [row for row in ROWS if row.name in ROWS_OF_SCALE]
+    results: list[dict[str, Any]] = []
+    for size in sizes:
+        _grow(node, size - _SHAPE.blocks, show)
+        filled = filling.fill(show)
+        matrix = Matrix([filled], rows, extent)
+        cells = matrix.closed(show)
+        results += [
+            {
+                "node": node.name,
+                "blocks": filled.head,
+                "row": cell.row,
+                "requests_per_second": round(cell.rate, 1),
+                "resident_mb": resident_mb(filled),
+            }
+            for cell in cells
+        ]
+    return results
+
+
+def resident_mb(filled: Filled) -> float | None:
+    """Megabytes of the node's processes, where they can be seen."""
+    processes = filled.node.processes
+    return round(processes.resident() / 1e6, 1) if processes else None
+
+
+def _grow(node: Node, height: int, show: Show) -> None:
+    """Empty blocks up to a height."""
+    head = int(node.ask("eth_blockNumber"), 16)
+    first, method = head, _method(node)
+    while head < height:
+        node.ask(method, hex(min(_AT_ONCE, height - head)))
+        head = int(node.ask("eth_blockNumber"), 16)
+        show(f"empty blocks, {node.name}", head - first, height - first)
+
+
+def _method(node: Node) -> str:
+    for method in ("anvil_mine", "hardhat_mine"):
+        try:
+            node.ask(method, "0x1")
+        except Refused as error:
+            if not error.unknown_method:
+                raise
+        else:
+            return method
+    raise BenchError(f"{node.name}: it has no method that makes many empty blocks: leave out --scale for it")

@@ -1,0 +1,147 @@
+"""How many transactions a second get through, from the first submission until the last has its receipt."""
+
+import random
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import Any
+
+from foreseal.bench.contents import Account, native, owner
+from foreseal.bench.failures import BenchError, Refused
+from foreseal.bench.filling import Filled, Show, included
+from foreseal.bench.node import Node, batch_body, body
+
+KINDS = {"send, native": (False, 1), "send, ERC-20": (True, 1), "send, ERC-20 in batches of 100": (True, 100)}
+"""Kinds of a send, each whether it is a token transfer, and how many are in one call."""
+_CONNECTIONS = 16
+_GIVEN_UP = 300.0
+BLOCK_EVERY = 0.2
+"""Seconds between blocks of a node that makes them when told."""
+
+
+@contextmanager
+def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
+    """Let a node whose blocks are made when told make one so often, until the block ends."""
+    try:
+        node.ask("evm_mine")
+    except Refused as error:
+        if not error.unknown_method:
+            raise
+        # It makes blocks by itself.
+        yield
+        return
+    ended, failures = Event(), list[BaseException]()
+    miner = Node(node.name, node.url)
+
+    def mine() -> None:
+        due = time.monotonic()
+        try:
+            while not ended.wait(max(0.0, due - time.monotonic())):
+                miner.ask("evm_mine")
+                due = max(due + every, time.monotonic())
+        except BenchError as error:
+            failures.append(error)
+        finally:
+            miner.close()
+
+    thread = Thread(target=mine, name=f"blocks of {node.name}")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One run."""
+
+    transactions: int
+    seconds: float
+    accepted_seconds: float
+    cpu: float | None
+
+    @property
+    def rate(self) -> float:
+        """Transactions a second, until the last was included."""
+        return self.transactions / self.seconds
+
+
+def send(filled: Filled, senders: Sequence[Account], kind: str, transactions: int) -> Sent:
+    """Send so many and wait until each has a receipt with status 1. Raises BenchError."""
+    tokens, batch = KINDS[kind]
+    node, contents = filled.node, filled.contents
+    each = max(1, transactions // len(senders))
+    make = contents.token_transfer if tokens else native
+    # The transactions of one sender go over one connection, in order.
+    by_sender = [sender.sign(contents.chain_id, [make(owner(at), 1) for at in range(each)]) for sender in senders]
+    lanes = [[one for signed in by_sender[start::_CONNECTIONS] for one in signed] for start in range(_CONNECTIONS)]
+    lanes = [lane for lane in lanes if lane]
+    pieces = [[lane[at : at + batch] for at in range(0, len(lane), batch)] for lane in lanes]
+    turns = max(map(len, pieces))
+    if any(len(piece) != turns for piece in pieces):
+        # What is left over at the end of some lanes would give the others' bodies to other connections.
+        turns = min(map(len, pieces))
+    ordered = [pieces[lane][turn] for turn in range(turns) for lane in range(len(pieces))]
+    rest = [one for piece in pieces for group in piece[turns:] for one in group]
+    before = node.processes.cpu() if node.processes else None
+    with producing(node):
+        began = time.perf_counter()
+        node.load([_body(group) for group in ordered], len(pieces), _GIVEN_UP, once=True)
+        if rest:
+            node.load([_body([one]) for one in rest], 1, _GIVEN_UP, once=True)
+        accepted = time.perf_counter()
+        last = [signed[-1] for signed in by_sender]
+        included(node, last)
+        ended = time.perf_counter()
+        # The last of each sender has all before it; that they succeeded is looked at beside the clock.
+        included(node, [one for signed in by_sender for one in signed])
+    used = node.processes.cpu() - before if node.processes and before is not None else None
+    return Sent(each * len(senders), ended - began, accepted - began, used)
+
+
+def sends(
+    nodes: Sequence[Filled], transactions: int, repetitions: int, seed: int, peer: str | None, show: Show
+) -> list[dict[str, Any]]:
+    """All kinds on all nodes, in turn in random order; medians and the ratios to the peer."""
+    order = random.Random(seed)  # noqa: S311 (an order that can be repeated)
+    runs: dict[tuple[str, str], list[Sent]] = {(kind, each.node.name): [] for kind in KINDS for each in nodes}
+    done, of = 0, len(runs) * repetitions
+    for _ in range(repetitions):
+        for kind in order.sample(list(KINDS), len(KINDS)):
+            for filled in order.sample(list(nodes), len(nodes)):
+                show(f"{kind}, {filled.node.name}", done, of)
+                runs[kind, filled.node.name].append(send(filled, filled.contents.senders, kind, transactions))
+                done += 1
+    show("sends", of, of)
+    return [
+        {
+            "row": kind,
+            "node": name,
+            "transactions": found[0].transactions,
+            "transactions_per_second": round(statistics.median(run.rate for run in found), 1),
+            "accepted_per_second": round(
+                statistics.median(run.transactions / run.accepted_seconds for run in found), 1
+            ),
+            "ratio": _ratio(found, runs.get((kind, peer or ""))),
+        }
+        for (kind, name), found in runs.items()
+    ]
+
+
+def _ratio(ours: Sequence[Sent], theirs: Sequence[Sent] | None) -> float | None:
+    if not theirs or theirs is ours:
+        return None
+    return round(statistics.median(one.rate / other.rate for one, other in zip(ours, theirs, strict=True)), 3)
+
+
+def _body(group: Sequence[Any]) -> bytes:
+    if len(group) == 1:
+        return body("eth_sendRawTransaction", group[0].raw)
+    return batch_body([("eth_sendRawTransaction", [one.raw]) for one in group])

@@ -1,0 +1,54 @@
+"""How long a transaction takes from its submission until others see it."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from foreseal.bench.contents import native, owner
+from foreseal.bench.failures import BenchError
+from foreseal.bench.figures import Latencies
+from foreseal.bench.filling import Filled, Show
+from foreseal.bench.node import Node
+from foreseal.bench.sending import producing
+
+_LOOK = 0.001
+_PATIENCE = 30.0
+
+
+def visibility(filled: Filled, samples: int, show: Show) -> dict[str, Any]:
+    """One transaction after the other: until the sender's pending nonce counts it, and until it has a receipt.
+
+    Both are polled every millisecond over a second connection. Raises BenchError.
+    """
+    node = filled.node
+    reader = Node(node.name, node.url)
+    sender = filled.contents.senders[0]
+    address = "0x" + sender.address.hex()
+    counted, received = [], []
+    try:
+        with producing(node):
+            for number in range(samples):
+                (signed,) = sender.sign(filled.contents.chain_id, [native(owner(number))])
+                began = time.perf_counter()
+                node.ask("eth_sendRawTransaction", signed.raw)
+                _until(lambda: int(reader.ask("eth_getTransactionCount", address, "pending"), 16) >= sender.nonce)
+                counted.append(time.perf_counter() - began)
+                digest = signed.hash
+                _until(lambda digest=digest: reader.ask("eth_getTransactionReceipt", digest) is not None)  # type: ignore[misc]
+                received.append(time.perf_counter() - began)
+                show(f"visible, {node.name}", number + 1, samples)
+    finally:
+        reader.close()
+    return {"node": node.name, "samples": samples, "nonce": _quantiles(counted), "receipt": _quantiles(received)}
+
+
+def _until(seen: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not seen():
+        if time.monotonic() > deadline:
+            raise BenchError(f"a transaction is not seen after {_PATIENCE:g} s")
+        time.sleep(_LOOK)
+
+
+def _quantiles(seconds: list[float]) -> dict[str, float]:
+    return Latencies((round(each * 1e9), 1) for each in seconds).quantiles()

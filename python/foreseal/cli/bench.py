@@ -1,0 +1,196 @@
+"""`foreseal bench`: nodes under the same load, beside each other."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from foreseal.bench.contents import Shape
+from foreseal.bench.failures import BenchError
+from foreseal.bench.matrix import ROWS, Row
+from foreseal.bench.measuring import Extent
+from foreseal.bench.node import Node
+from foreseal.bench.origin import origin, save
+from foreseal.bench.peers import KINDS, Absent, Started, named
+from foreseal.bench.phases import PHASES, Bench, Plan, extent_of
+from foreseal.bench.report import page
+from foreseal.cli.options import Value
+from foreseal.cli.shown import progress_shown
+
+_PACKAGES = ("granian", "httptools", "orjson", "uvloop")
+_COUNT = click.IntRange(min=1)
+
+
+def _several(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """Values with commas between them."""
+
+    def parse(text: str) -> tuple[Any, ...]:
+        return tuple(kind(part.strip()) for part in text.split(","))
+
+    return parse
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise ValueError(f"{text!r} is not a whole number from 1 on")
+    return number
+
+
+def _row(text: str) -> Row:
+    for row in ROWS:
+        if row.name == text:
+            return row
+    raise ValueError(f"{text!r} is none of: {'; '.join(row.name for row in ROWS)}")
+
+
+def _phase(text: str) -> str:
+    if text not in PHASES:
+        raise ValueError(f"{text!r} is none of: {', '.join(PHASES)}")
+    return text
+
+
+@click.command("bench")
+@click.option("--node", "nodes", multiple=True, type=Value("NAME=URL", named), help="A node that runs; several times.")
+@click.option(
+    "--start",
+    multiple=True,
+    type=click.Choice(list(KINDS)),
+    help="A node to start, if this machine has it; several times.  [default: foreseal, without --node]",
+)
+@click.option("--peer", metavar="NAME", help="The node that ratios are to.  [default: the last one]")
+@click.option("--blocks", type=_COUNT, default=2_100, show_default=True, help="Blocks that every node gets.")
+@click.option("--dense", type=_COUNT, default=50, show_default=True, help="Those of them with 100 token transfers.")
+@click.option(
+    "--connections",
+    type=Value("N,N,...", _several(_positive)),
+    default="1,16,64",
+    show_default=True,
+    help="Connections at once.",
+)
+@click.option("--seconds", type=click.FloatRange(0.05), default=1.0, show_default=True, help="Length of a run.")
+@click.option("--repetitions", type=_COUNT, default=5, show_default=True, help="Runs of which the median counts.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the order of the runs.")
+@click.option("--row", "rows", multiple=True, type=Value("ROW", _row), help="A row to measure.  [default: all]")
+@click.option(
+    "--phases",
+    type=Value("PHASE,...", _several(_phase)),
+    default=",".join(PHASES),
+    show_default=True,
+    help="What to measure.",
+)
+@click.option("--transactions", type=_COUNT, default=20_000, show_default=True, help="Of each kind of send.")
+@click.option("--samples", type=_COUNT, default=100, show_default=True, help="Transactions that are looked for.")
+@click.option("--subscribers", type=_COUNT, default=500, show_default=True, help="WebSockets with a subscription.")
+@click.option(
+    "--scale",
+    type=Value("BLOCKS,...", _several(_positive)),
+    default=None,
+    help="Also measure chains of so many blocks, shortest first: 1000,10000,100000,1000000.",
+)
+@click.option("--json", "saved", type=click.Path(dir_okay=False, path_type=Path), help="File for the figures.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="File for the report, one page.")
+def bench_command(nodes: tuple[Node, ...], start: tuple[str, ...], peer: str | None, **options: Any) -> None:
+    """Measure nodes under the same load, in one interleaved run, and compare them.
+
+    Every node gets the same blocks and must give the same answers: a difference is an error and not a figure. Nodes
+    that are named by --node must be new development chains; they are written to.
+    """
+    for file in (options["saved"], options["html"]):
+        if file is not None and not file.parent.is_dir():
+            raise click.UsageError(f"{file}: there is no folder {file.parent}")
+    with ExitStack() as stack:
+        started = [_start(kind, stack) for kind in start or (() if nodes else ("foreseal",))]
+        running = [one for one in started if one is not None]
+        measured = [*nodes, *(one.node for one in running if one.node is not None)]
+        names = [node.name for node in measured]
+        if len(set(names)) < len(names) or not names:
+            raise click.UsageError(f"--node, --start: {'two nodes have one name' if names else 'there is no node'}")
+        if peer is not None and peer not in names and peer not in start:
+            raise click.UsageError(f"--peer: {peer!r} is none of: {', '.join(names)}")
+        reference = peer if peer in names else names[-1]
+        bench = Bench(_plan(options, reference), measured, running)
+        try:
+            with progress_shown("measuring") as show:
+                found = bench.run(show)
+        except BenchError as error:
+            raise click.ClickException(str(error)) from None
+    report = origin(shlex.join(["foreseal", *sys.argv[1:]]), _PACKAGES) | extent_of(bench.plan) | found
+    _show(report)
+    if options["saved"]:
+        save(report, options["saved"])
+    if options["html"]:
+        options["html"].write_text(page(report))
+
+
+def _start(kind: str, stack: ExitStack) -> Started | None:
+    try:
+        started = KINDS[kind]()
+    except Absent as absent:
+        click.echo(f"foreseal: {kind} is left out: {absent}", err=True)
+        return None
+    stack.callback(started.close)
+    try:
+        started.start()
+    except BenchError as error:
+        raise click.ClickException(str(error)) from None
+    return started
+
+
+def _plan(options: dict[str, Any], peer: str) -> Plan:
+    try:
+        shape = Shape(options["blocks"], options["dense"])
+    except ValueError as error:
+        raise click.UsageError(f"--blocks, --dense: {error}") from None
+    extent = Extent(options["connections"], options["seconds"], options["repetitions"], options["seed"])
+    sizes = tuple(sorted(options["scale"] or ()))
+    if sizes and sizes[0] < 1_000:
+        raise click.UsageError("--scale: a chain of fewer than 1,000 blocks is not measured")
+    return Plan(
+        shape=shape,
+        extent=extent,
+        rows=options["rows"] or tuple(ROWS),
+        phases=frozenset(options["phases"]),
+        transactions=options["transactions"],
+        samples=options["samples"],
+        subscribers=options["subscribers"],
+        sizes=sizes,
+        peer=peer,
+    )
+
+
+def _show(report: dict[str, Any]) -> None:
+    """The figures as lines."""
+    for figures in report["generator"]:
+        name = f"generator, {figures['transport']}, {figures['connections']} connections"
+        click.echo(f"{name:<46} {figures['requests_per_second']:>12,} /s")
+    for key in ("reads", "reads_after_restart"):
+        for cell in report.get(key, ()):
+            name = f"{cell['row']}, {cell['connections']}{', restarted' if key != 'reads' else ''}"
+            cpu = "" if cell["cpu_us_per_request"] is None else f"  {cell['cpu_us_per_request']:>9,.1f} us"
+            ratio = "" if cell["ratio"] is None else f"  x{cell['ratio']:g}"
+            rate = f"{cell['requests_per_second']:>12,.0f} /s"
+            click.echo(f"{name:<46} {cell['node']:<18} {rate}{cpu}{ratio}")
+    for cell in report.get("open_loop", ()):
+        name = f"{cell['row']}, {cell['offered_per_second']:,.0f} /s due"
+        delays = f"p50 {cell['latency']['p50_ms']:g} ms, p99 {cell['latency']['p99_ms']:g} ms"
+        late = f", {cell['unanswered']:,} not answered" if cell["unanswered"] else ""
+        click.echo(f"{name:<46} {cell['node']:<18} {delays}{late}")
+    for figures in report.get("sends", ()):
+        ratio = "" if figures["ratio"] is None else f"  x{figures['ratio']:g}"
+        click.echo(f"{figures['row']:<46} {figures['node']:<18} {figures['transactions_per_second']:>12,.0f} /s{ratio}")
+    for figures in report.get("visibility", ()):
+        delays = f"p50 {figures['receipt']['p50_ms']:g} ms, p99 {figures['receipt']['p99_ms']:g} ms"
+        click.echo(f"{'visible, receipt':<46} {figures['node']:<18} {delays}")
+    for figures in report.get("fanout", ()):
+        name = f"notification, {figures['subscribers']} subscribers"
+        click.echo(f"{name:<46} {figures['node']:<18} {figures['cpu_us_per_notification']} us")
+    for figures in report.get("scale", ()):
+        name = f"{figures['row']}, {figures['blocks']:,} blocks"
+        click.echo(f"{name:<46} {figures['node']:<18} {figures['requests_per_second']:>12,.0f} /s")
+    for missing in report.get("missing", ()):
+        click.echo(f"{missing['row']:<46} {missing['node']:<18} not there: {missing['why']}")
