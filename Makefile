@@ -40,7 +40,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-rust test-python lint format bench load streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build run demo test test-rust test-python lint format bench load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,10 @@ bench: build $(VENV)/.dev ## Run the criterion and pytest-benchmark suites
 
 load: build $(VENV)/.dev ## Compare requests a second with a bare granian app and save the result
 	$(BIN)/python -m benches.load $(ARGS)
+
+compare: build $(VENV)/.dev ## Measure Foreseal on both fronts beside every peer that is found, and save figures and report (about half an hour)
+	$(BIN)/foreseal bench --start foreseal --start foreseal-granian --start hardhat --start geth --start anvil --peer anvil \
+		--json benches/results/compare.json --html benches/results/compare.html $(ARGS)
 
 streams: build $(VENV)/.dev ## Measure what comes after a submission and the fan-out to subscribers, and save the results (about ten minutes)
 	$(BIN)/python -m benches.load.visible

@@ -13,6 +13,8 @@ GWEI, ETHER = 10**9, 10**18
 FEES = 100 * GWEI, GWEI
 """Maximum fee and tip of every transaction, wei a gas."""
 SUPPLY = 10**30
+ALLOWANCE = 20 * ETHER
+"""What every sender gets."""
 SENDERS, OWNERS = 100, 100
 _CREATION_GAS, _TRANSFER_GAS, _TOKEN_GAS = 1_000_000, 21_000, 60_000
 
@@ -101,7 +103,7 @@ class Contents:
     def first(self) -> list[list[Signed]]:
         """The blocks before those of the shape: the token, then ether and tokens for the senders."""
         creation: Order = (None, 0, _CREATION_GAS, token.creation(SUPPLY))
-        ether = [native(sender.address, ETHER) for sender in self.senders]
+        ether = [native(sender.address, ALLOWANCE) for sender in self.senders]
         tokens = [self.token_transfer(sender.address, 10**18) for sender in self.senders]
         return [self._funder.sign(self.chain_id, orders) for orders in ([creation], ether, tokens)]
 

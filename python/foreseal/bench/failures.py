@@ -16,3 +16,8 @@ class Refused(BenchError):
     def unknown_method(self) -> bool:
         """Whether the node does not have the method."""
         return self.code in (-32601, -32004)
+
+    @property
+    def starting(self) -> bool:
+        """Whether the node is not ready yet (resource unavailable, EIP-1474)."""
+        return self.code == -32002

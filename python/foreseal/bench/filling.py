@@ -13,9 +13,11 @@ Show = Callable[[str, int, int], None]
 _LOOK = 0.005
 _INCLUSION = 60.0
 """Seconds until a transaction must be in a block."""
+_READY = 60.0
+"""Seconds until a node that has just been started must let itself be told."""
 _PIECE = 100
 """Calls of a batch."""
-_ENOUGH = 1000 * ETHER
+_ENOUGH = 3000 * ETHER
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,22 @@ class Mining:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        try:
-            # It makes no block of its own from now on.
-            node.ask("evm_setAutomine", False)
-            node.ask("evm_setIntervalMining", 0)
-        except Refused as error:
-            if not error.unknown_method:
-                raise
-            self.told = False
-        else:
-            self.told = True
+        deadline = time.monotonic() + _READY
+        while True:
+            try:
+                # It makes no block of its own from now on.
+                node.ask("evm_setAutomine", False)
+                node.ask("evm_setIntervalMining", 0)
+            except Refused as error:
+                if error.starting and time.monotonic() < deadline:
+                    time.sleep(_LOOK)
+                    continue
+                if not error.unknown_method:
+                    raise
+                self.told = False
+            else:
+                self.told = True
+            return
 
     def put(self, transactions: Sequence[Signed]) -> None:
         """Let one block have these, in this order, and no others; all of one account. Raises BenchError."""
@@ -102,7 +110,8 @@ def funded(node: Node, chain_id: int) -> Account:
                 f"{node.name}: {address} has too little ether on chain {chain_id}, and the node has no account that "
                 "gives it some: it is the first account of the words that development nodes use"
             ) from None
-    payer.nonce = int(node.ask("eth_getTransactionCount", address, "latest"), 16)
+    # What an earlier run left in the pool is included with the first block.
+    payer.nonce = int(node.ask("eth_getTransactionCount", address, "pending"), 16)
     return payer
 
 

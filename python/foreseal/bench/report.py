@@ -10,7 +10,7 @@ from foreseal.bench.plots import Group, bars
 
 _STYLE = """
 body { font: 14px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: #222 }
-table { border-collapse: collapse; margin: 1rem 0 } 
+table { border-collapse: collapse; margin: 1rem 0 }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right }
 th:first-child, td:first-child { text-align: left } pre { background: #f5f5f5; padding: .7rem; overflow-x: auto }
 h2 { margin-top: 2.2rem }

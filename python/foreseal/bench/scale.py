@@ -57,8 +57,8 @@ def resident_mb(filled: Filled) -> float | None:
 
 def _grow(node: Node, height: int, show: Show) -> None:
     """Empty blocks up to a height."""
-    head = int(node.ask("eth_blockNumber"), 16)
-    first, method = head, _method(node)
+    method = _method(node)
+    first = head = int(node.ask("eth_blockNumber"), 16)
     while head < height:
         node.ask(method, hex(min(_AT_ONCE, height - head)))
         head = int(node.ask("eth_blockNumber"), 16)

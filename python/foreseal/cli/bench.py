@@ -104,6 +104,8 @@ def bench_command(nodes: tuple[Node, ...], start: tuple[str, ...], peer: str | N
         if file is not None and not file.parent.is_dir():
             raise click.UsageError(f"{file}: there is no folder {file.parent}")
     with ExitStack() as stack:
+        for node in nodes:
+            stack.callback(node.close)
         started = [_start(kind, stack) for kind in start or (() if nodes else ("foreseal",))]
         running = [one for one in started if one is not None]
         measured = [*nodes, *(one.node for one in running if one.node is not None)]

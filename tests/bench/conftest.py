@@ -1,0 +1,37 @@
+"""A development node, and the same after it got its content."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from foreseal.bench.contents import Shape
+from foreseal.bench.filling import Filled, Filling
+from foreseal.bench.node import Node
+from foreseal.bench.peers import KINDS, Started
+
+SHAPE = Shape(blocks=30, dense=2, transfers=100, every=10)
+
+
+def quiet(part: str, done: int, of: int) -> None:
+    """Shows nothing."""
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Started]:
+    running = KINDS["foreseal"]()
+    try:
+        running.start()
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def node(started: Started) -> Node:
+    assert started.node is not None
+    return started.node
+
+
+@pytest.fixture(scope="module")
+def filled(node: Node) -> Filled:
+    return Filling(node, SHAPE).fill(quiet)
