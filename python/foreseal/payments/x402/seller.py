@@ -28,6 +28,7 @@ from foreseal.payments.x402.grants import Grants, stored_payment
 from foreseal.payments.x402.identities import BATCH, PENDING, PaymentKey, granted
 from foreseal.payments.x402.offers import Offers, Shop
 from foreseal.payments.x402.proof import Fate, Status, look
+from foreseal.payments.x402.wire import HASH
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +101,8 @@ class Seller:
             # Whatever went wrong, the facilitator may have sent it.
             _log.warning("settlement is undecided", extra={"reason": str(error)})
             raise Undecided(str(error)) from error
-        if found.success and (found.transaction or not charged or asked.scheme == BATCH):
+        moves = found.transaction or (charged and asked.scheme != BATCH)
+        if found.success and (not moves or HASH.fullmatch(found.transaction)):
             return found
         if found.success:
             raise Undecided("the facilitator names no transaction")

@@ -7,6 +7,7 @@ times decimal texts of seconds since 1970.
 
 import base64
 import binascii
+import re
 from typing import Annotated, Any, TypeVar
 
 import orjson
@@ -16,6 +17,8 @@ from x402.schemas import PaymentPayload, PaymentRequirements
 
 from foreseal.payments.amounts import LARGEST
 
+HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+"""Of a transaction."""
 # Signatures of wallets are longer than 65 bytes, and bounded all the same.
 _SIGNATURE = 8192
 # A claim of more does not fit into a block.

@@ -11,6 +11,7 @@ from foreseal.payments.ledger import Trigger
 from foreseal.payments.x402.buying.errors import Unreadable
 from foreseal.payments.x402.buying.policy import AMOUNT, Word
 from foreseal.payments.x402.buying.purchases import Outcome
+from foreseal.payments.x402.wire import HASH
 
 REQUIRED = "PAYMENT-REQUIRED"
 RESPONSE = "PAYMENT-RESPONSE"
@@ -28,7 +29,6 @@ Headers = Callable[[str], str | None]
 _LONGEST = 1 << 17
 # Python reads past what is no base64: of a header that is there twice it would take the first.
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
 def read_required(header: str) -> PaymentRequired:
@@ -72,7 +72,7 @@ def read_outcome(amount: int, varies: bool, status: int, get_header: Headers, wo
     settled = amount
     if varies and word is Word.SELLER and AMOUNT.fullmatch(settlement.amount or ""):
         settled = min(amount, int(settlement.amount or ""))
-    transaction = settlement.transaction.lower() if _HASH.fullmatch(settlement.transaction) else None
+    transaction = settlement.transaction.lower() if HASH.fullmatch(settlement.transaction) else None
     return Outcome(Trigger.PAID, settled, transaction)
 
 
@@ -93,4 +93,4 @@ def read_status(body: bytes, amount: int) -> Outcome | None:
         return None
     transaction, units = str(told.get("transaction")), str(told.get("amount"))
     settled = int(units) if AMOUNT.fullmatch(units) else amount
-    return Outcome(Trigger.PAID, min(settled, amount), transaction.lower() if _HASH.fullmatch(transaction) else None)
+    return Outcome(Trigger.PAID, min(settled, amount), transaction.lower() if HASH.fullmatch(transaction) else None)
