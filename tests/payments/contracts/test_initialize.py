@@ -92,7 +92,7 @@ def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) 
     stepped, sender = uninitialized(chain, people), people.stranger.address
     old, lost = people.buyer.address, people.other.address
     stepped.send(sender, "initialize", *first_step(people))
-    stepped.send(sender, "initializeV2", "USDC")
+    stepped.send(sender, "initializeV2", "Dollar")
     stepped.send(people.master_minter.address, "configureMinter", people.minter.address, 9)
     stepped.send(people.minter.address, "mint", stepped.address, 9)
     receipt = stepped.send(sender, "initializeV2_1", lost)
@@ -102,7 +102,8 @@ def test_a_former_blacklist_moves_to_the_balances(chain: Chain, people: People) 
     slots = [at(3, account) for account in (old, stepped.address)]
     for slot in slots:
         chain.rpc("anvil_setStorageAt", stepped.address, hex(slot), f"0x{1:064x}")
-    stepped.send(sender, "initializeV2_2", [old], "USDC")
+    stepped.send(sender, "initializeV2_2", [old], "DLR")
+    assert (stepped.call("name"), stepped.call("symbol")) == ("Dollar", "DLR")
     assert stepped.call("isBlacklisted", old) is True
     assert [stepped.storage(slot) for slot in slots] == [0, 0]
 
