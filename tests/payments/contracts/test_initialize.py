@@ -67,7 +67,7 @@ def test_the_steps_end_where_the_setup_does(chain: Chain, people: People) -> Non
         with refused("0x"):
             stepped.send(sender, *step)
     stepped.send(sender, "initializeV2", "USDC")
-    stepped.send(sender, "initializeV2_1", sender)
+    assert stepped.send(sender, "initializeV2_1", sender).logs == []
     stepped.send(sender, "initializeV2_2", [], "USDC")
     ready = deploy(chain, people.stranger.address, setup_of(people).creation(), load("PaymentToken").abi)
     for slot in [*range(15), *range(16, 23)]:

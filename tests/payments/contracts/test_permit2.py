@@ -212,6 +212,9 @@ def test_an_allowance_ends_and_falls(token: OnChain, permit2: OnChain, people: P
     with refused("AllowanceExpired(0)"):
         permit2.send(people.stranger.address, TRANSFER, buyer, shop, 0, TOKEN)
     permit2.send(shop, "transferFrom((address,address,uint160,address)[])", [(buyer, shop, 1, TOKEN)] * 2)
+    with token.chain.rollback() as chain:
+        chain.rpc("evm_setNextBlockTimestamp", end)
+        permit2.send(shop, TRANSFER, buyer, shop, 1, TOKEN)
     token.chain.rpc("evm_setNextBlockTimestamp", end + 1)
     with refused(f"AllowanceExpired({end})"):
         permit2.send(shop, TRANSFER, buyer, shop, 1, TOKEN)
@@ -262,6 +265,7 @@ def test_an_owner_skips_nonces_of_allowances(permit2: OnChain, people: People) -
             permit2.send(buyer, "invalidateNonces", TOKEN, shop, nonce)
     with refused("ExcessiveInvalidation()"):
         permit2.send(buyer, "invalidateNonces", TOKEN, shop, 2 * 65535 + 1)
+    permit2.send(buyer, "invalidateNonces", TOKEN, shop, 2 * 65535)
 
 
 def test_a_wallet_is_asked(token: OnChain, permit2: OnChain, people: People) -> None:
