@@ -128,6 +128,9 @@ def test_what_is_wrong_is_said(signing: Signing, people: People) -> None:
         with refused(refusal):
             permit2.send(shop, SINGLE, permit, (shop, 50), buyer, given)
     with permit2.chain.rollback() as chain:
+        chain.rpc("evm_setNextBlockTimestamp", DEADLINE)
+        permit2.send(shop, SINGLE, ((TOKEN, 50), 7, DEADLINE), (shop, 50), buyer, signature.packed)
+    with permit2.chain.rollback() as chain:
         chain.rpc("evm_setNextBlockTimestamp", DEADLINE + 1)
         with refused(f"SignatureExpired({DEADLINE})"):
             permit2.send(shop, SINGLE, ((TOKEN, 50), 7, DEADLINE), (shop, 50), buyer, signature.packed)
