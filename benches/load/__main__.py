@@ -11,9 +11,10 @@ from pathlib import Path
 
 import orjson
 import uvloop
-from benches.load.client import CONNECTIONS, Round, run
+from benches.load.client import CONNECTIONS, run
 from benches.origin import origin, save
 
+from foreseal.bench.figures import Figures, Latencies
 from foreseal.server.listening import FRONTS
 
 RESULT = Path(__file__).parents[1] / "results" / "load.json"
@@ -44,11 +45,11 @@ def served(*arguments: str) -> Iterator[int]:
             process.communicate(timeout=20)
 
 
-async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float) -> dict[str, list[Round]]:
+async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float) -> dict[str, list[Figures]]:
     """Rounds of every side, taken in turn so that whatever the machine does meets all of them."""
     sides = {"bare": (bare, BODIES["eth_blockNumber"])}
     sides |= {f"{name} {front}": (port, body) for front, port in nodes.items() for name, body in BODIES.items()}
-    measured: dict[str, list[Round]] = {side: [] for side in sides}
+    measured: dict[str, list[Figures]] = {side: [] for side in sides}
     for number in range(rounds + 1):
         for side, (port, body) in sides.items():
             one = await run(port, body, seconds)
@@ -59,19 +60,21 @@ async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float)
     return measured
 
 
-def summary(measured: dict[str, list[Round]]) -> list[dict[str, object]]:
+def summary(measured: dict[str, list[Figures]]) -> list[dict[str, object]]:
     """Medians over the rounds; the ratio is the median of the rounds' own ratios to the bare application."""
     results: list[dict[str, object]] = []
     for side, rounds in measured.items():
         ratios = [ours.rate / bare.rate for ours, bare in zip(rounds, measured["bare"], strict=True)]
-        latencies = sorted(latency for one in rounds for latency in one.latencies)
+        latencies = Latencies()
+        for one in rounds:
+            latencies.add(one.latencies)
         ratio = statistics.median(ratios)
         results.append(
             {
                 "name": side,
                 "requests_per_second": round(statistics.median(one.rate for one in rounds)),
-                "p50_ms": round(latencies[len(latencies) // 2] * 1000, 3),
-                "p99_ms": round(latencies[len(latencies) * 99 // 100] * 1000, 3),
+                "p50_ms": round(latencies.at(0.5), 3),
+                "p99_ms": round(latencies.at(0.99), 3),
                 "ratio": round(ratio, 3),
                 "target": None if side == "bare" else TARGET,
                 "reached": side == "bare" or ratio >= TARGET,
@@ -85,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benches.load", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--save", type=Path, default=RESULT)
     options = parser.parse_args()
     with ExitStack() as running:
         bare = running.enter_context(served("-m", "benches.load.bare", "0"))
@@ -96,8 +100,8 @@ def main() -> None:
         print(f"{result['name']:24} {result['requests_per_second']:>9,} requests/s  x{result['ratio']} of bare")
     command = f"python -m benches.load --rounds {options.rounds} --seconds {options.seconds:g}"
     report = origin(command, PACKAGES) | {"connections": CONNECTIONS, "results": results}
-    save(report, RESULT)
-    print(f"saved {RESULT.relative_to(Path.cwd())}")
+    save(report, options.save)
+    print(f"saved {options.save}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The peer: an ASGI application that reads the body and answers a constant by orjson, behind the same granian."""
 
 import sys
+from collections.abc import Awaitable
 from typing import Any
 
 import orjson
@@ -14,11 +15,31 @@ HEADERS = [(b"content-type", b"application/json")]
 class Bare:
     """Nothing but the front."""
 
+    open = 1024
+    """Connections at once."""
+
     async def startup(self) -> None:
         """Nothing to start."""
 
     async def started(self) -> None:
         """Nothing to wait for."""
+
+    def hurry(self) -> None:
+        """Nothing to hurry."""
+
+    async def begin_stop(self) -> None:
+        """Nothing is under way."""
+
+    async def disconnect(self) -> None:
+        """Nobody is told."""
+
+    async def patiently(self, work: Awaitable[object], grace: float = 0.0) -> None:
+        """Nothing takes long."""
+        await work
+
+    def time_left(self) -> float:
+        """Seconds that calls under way have."""
+        return 1.0
 
     async def shutdown(self) -> None:
         """Nothing to stop."""

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import orjson
-from eth_keys.datatypes import PrivateKey
 
-from foreseal._core import derive_accounts
+from foreseal._core import derive_accounts, sign_transactions
 from foreseal.codec import keccak, rlp_encode
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -41,17 +40,15 @@ class Wallet:
 
     def __init__(self, address: str, key: str) -> None:
         self.address = address
-        self._key = PrivateKey(bytes.fromhex(key.removeprefix("0x")))
+        self._key = bytes.fromhex(key.removeprefix("0x"))
         self._nonce = 0
 
     def sign(self, to: bytes = NOBODY, gas: int = _GAS, value: int = 0, data: bytes = b"") -> Signed:
         """A transaction of EIP-1559 with the next nonce."""
-        fields = [_number(part) for part in (CHAIN_ID, self._nonce, TIP, MAX_FEE, gas)]
-        fields += [to, _number(value), data, []]  # type: ignore[list-item]
+        order = (to or None, value, gas, data)
+        ((raw, digest),) = sign_transactions(self._key, CHAIN_ID, (MAX_FEE, TIP), self._nonce, [order])
         self._nonce += 1
-        y_parity, r, s = self._key.sign_msg_hash(keccak(b"\x02" + rlp_encode(fields))).vrs
-        raw = b"\x02" + rlp_encode([*fields, _number(y_parity), _number(r), _number(s)])
-        return Signed("0x" + raw.hex(), "0x" + keccak(raw).hex())
+        return Signed("0x" + raw.hex(), "0x" + digest.hex())
 
     def skip(self, count: int) -> None:
         """Leave out so many nonces."""

@@ -19,10 +19,12 @@ from typing import Any
 
 import orjson
 import uvloop
-from benches.load.client import CONNECTIONS, Round, run
+from benches.load.client import CONNECTIONS, run
 from benches.load.lanes import Lane, quantiles
 from benches.load.wallets import wallets
 from benches.origin import origin, save
+
+from foreseal.bench.figures import Figures, Latencies
 
 RESULT = Path(__file__).parents[1] / "results" / "workers.json"
 PACKAGES = ("granian", "orjson", "uvloop")
@@ -86,9 +88,9 @@ async def _fill(port: int) -> None:
     lane.close()
 
 
-async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tuple[str, int], list[Round]]:
+async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tuple[str, int], list[Figures]]:
     """Rounds of every side and call, in turn so that whatever the machine does meets all of them."""
-    measured: dict[tuple[str, int], list[Round]] = {(name, workers): [] for name in CALLS for workers in ports}
+    measured: dict[tuple[str, int], list[Figures]] = {(name, workers): [] for name in CALLS for workers in ports}
     for number in range(rounds + 1):
         for name, (method, params) in CALLS.items():
             body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -101,19 +103,20 @@ async def measure(ports: dict[int, int], rounds: int, seconds: float) -> dict[tu
     return measured
 
 
-def summary(measured: dict[tuple[str, int], list[Round]]) -> list[dict[str, object]]:
+def summary(measured: dict[tuple[str, int], list[Figures]]) -> list[dict[str, object]]:
     """Medians over the rounds; the ratio is the median of the rounds' own ratios to one process."""
     results: list[dict[str, object]] = []
     for (name, workers), rounds in measured.items():
         ratios = [ours.rate / one.rate for ours, one in zip(rounds, measured[name, 1], strict=True)]
-        # One in 64 requests of a connection is timed: none in a round that was too short.
-        latencies = [latency for each in rounds for latency in each.latencies]
+        latencies = Latencies()
+        for each in rounds:
+            latencies.add(each.latencies)
         results.append(
             {
                 "name": name,
                 "workers": workers,
                 "requests_per_second": round(statistics.median(each.rate for each in rounds)),
-                "latency": quantiles(latencies) if latencies else None,
+                "latency": latencies.quantiles(),
                 "ratio": round(statistics.median(ratios), 3),
             }
         )

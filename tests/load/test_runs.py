@@ -51,3 +51,14 @@ def test_reads_are_measured_through_one_process_and_through_workers(tmp_path: Pa
     assert all(figures["requests_per_second"] > 0 for figures in results)
     for figures in json.loads((tmp_path / "figures.json").read_text())["followed"]:
         assert (figures["seen_at_once_by_its_own"], figures["looks"]) == (5, 80)
+
+
+def test_both_fronts_are_measured_beside_a_bare_application(tmp_path: Path) -> None:
+    saved = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benches.load", "--rounds", "1", "--seconds", "0.1", "--save", str(saved)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = {figures["name"]: figures for figures in json.loads(saved.read_text())["results"]}
+    assert len(results) == 5
+    assert results["bare"]["ratio"] == 1
+    assert all(figures["p99_ms"] >= figures["p50_ms"] > 0 for figures in results.values())

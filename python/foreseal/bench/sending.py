@@ -51,6 +51,9 @@ def producing(node: Node, every: float = BLOCK_EVERY) -> Iterator[None]:
     thread.start()
     try:
         yield
+    except BenchError as error:
+        # Where no more blocks came, that is why.
+        raise (failures[0] if failures else error) from None
     finally:
         ended.set()
         thread.join()
