@@ -33,6 +33,19 @@ class FakeView:
         return self._node.answer(method, params, ticket, self._block)
 
 
+class FakeInline:
+    """Has no short way to anything."""
+
+    def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> None:
+        return None
+
+    def leave_out(self, method: str) -> None:
+        pass
+
+    def take(self) -> list[tuple[str, int, float]]:
+        return []
+
+
 class FakeNode:
     """Every inline call raises the block number by one, so that two reads from one view can be told from two views."""
 
@@ -72,6 +85,9 @@ class FakeNode:
     def for_tier(self, limits: bytes) -> "FakeNode":
         self.tiers.append(orjson.loads(limits))
         return self
+
+    def inline(self, response: int, depth: int, batch: int) -> FakeInline:
+        return FakeInline()
 
     def view(self) -> FakeView:
         return FakeView(self, self.block)

@@ -21,8 +21,31 @@ class Reader(Protocol):
         """Answer at once with JSON bytes or by raising `RpcError`; None when the outcome comes later under `ticket`."""
 
 
+Slow = tuple[str, float, int]
+"""A call that was not quick: its method, seconds, and bytes of its result."""
+
+
+class Inline(Protocol):
+    """The short way of calls that run at once and change nothing: from body to answer in one go."""
+
+    def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> tuple[bytes, Slow | None] | None:
+        """The answer to the body at `start` of `data`; None where it has to go the long way: then nothing was done.
+
+        With `head`, the first lines of an HTTP response, it is a whole response.
+        """
+
+    def leave_out(self, method: str) -> None:
+        """Calls of `method`, if there is one, go the long way from now on."""
+
+    def take(self) -> list[tuple[str, int, float]]:
+        """The quick calls since the last time: method, how many, seconds of them together."""
+
+
 class Core(Reader, Protocol):
     """The running node."""
+
+    def inline(self, response: int, depth: int, batch: int) -> Inline:
+        """The short way: for answers of `response` bytes, bodies nested `depth` deep and batches of `batch` at most."""
 
     def view(self) -> Reader:
         """Pin the newest view: everything it is asked is answered from that one."""

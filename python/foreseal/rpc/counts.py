@@ -4,6 +4,8 @@ import logging
 from bisect import bisect_left
 from collections import Counter, defaultdict
 
+from foreseal.rpc.core import Inline
+
 log = logging.getLogger(__name__)
 
 BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -53,13 +55,27 @@ class Counts:
 
     def __init__(self, slow: float = 1.0) -> None:
         """A call that takes `slow` seconds or more is logged."""
-        self.timings: defaultdict[str, Timing] = defaultdict(Timing)
-        """Calls by method; empty where there is none of that name, or it was not looked at."""
+        self._timings: defaultdict[str, Timing] = defaultdict(Timing)
+        self._elsewhere: list[Inline] = []
         self.failed: Counter[tuple[str, int]] = Counter()
         """Failed calls by method and error code."""
         self.slow_calls = 0
         """Those that were logged."""
         self._slow = slow
+
+    @property
+    def timings(self) -> defaultdict[str, Timing]:
+        """Calls by method; empty where there is none of that name, or it was not looked at."""
+        for inline in self._elsewhere:
+            for method, calls, seconds in inline.take():
+                timing = self._timings[method]
+                timing.quick += calls
+                timing.seconds += seconds
+        return self._timings
+
+    def count_in(self, inline: Inline) -> None:
+        """Count what is answered there as well."""
+        self._elsewhere.append(inline)
 
     @property
     def answered(self) -> dict[str, int]:
@@ -75,7 +91,7 @@ class Counts:
 
         `key` is the id of the caller's API key, if it has one.
         """
-        self.timings[method].add(seconds)
+        self._timings[method].add(seconds)
         if seconds >= self._slow and method not in WAITING:
             self.slow_calls += 1
             fields = {"method": method, "seconds": round(seconds, 3), "bytes": size, "tier": tier}

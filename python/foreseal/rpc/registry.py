@@ -23,6 +23,8 @@ class Registry:
     def __init__(self) -> None:
         self.methods: dict[str, tuple[Callable[..., Any], inspect.Signature]] = {}
         """Registered functions and their signatures by method name."""
+        self.watchers: list[Callable[[str], None]] = []
+        """Told each name that is registered from now on."""
 
     def method(self, name: str) -> Callable[[Function], Function]:
         """Register the decorated function, plain or `async`, as the method `name`.
@@ -35,6 +37,8 @@ class Registry:
             if name in self.methods:
                 raise ValueError(f"method {name} is registered already")
             self.methods[name] = (function, inspect.signature(function))
+            for watcher in self.watchers:
+                watcher(name)
             return function
 
         return register

@@ -10,6 +10,7 @@ mod completions;
 mod errors;
 mod figures;
 mod genesis;
+mod inline;
 mod input;
 mod journal;
 mod load;
@@ -47,6 +48,8 @@ mod _core {
     use crate::codec::trie::{PyTrie, ordered_trie_root, ordered_trie_root_batch, trie_root, verify_proof};
     #[pymodule_export]
     use crate::genesis::newest_genesis;
+    #[pymodule_export]
+    use crate::inline::PyInline;
     #[pymodule_export]
     use crate::journal::{journal_check, journal_repair, journal_show};
     #[pymodule_export]

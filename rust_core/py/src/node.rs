@@ -13,6 +13,7 @@ use pyo3::types::PyBytes;
 use crate::completions::{Completions, Drained, Outcome};
 use crate::errors::{CoreError, rpc_error};
 use crate::figures::figures_json;
+use crate::inline::PyInline;
 use crate::input::Input;
 use crate::log;
 use crate::settings::{PyLimits, PySettings};
@@ -134,6 +135,12 @@ impl PyNode {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let view = self.core.api.node().view();
         answer(py, self.core.call(&self.api, view.as_ref(), method, &params, ticket))
+    }
+
+    /// Answers what runs at once and changes nothing without going through `call`: a result of at most `response` bytes, a body
+    /// that nests `depth` arrays and objects, a batch of `batch` calls. What is more goes the long way.
+    fn inline(&self, response: usize, depth: usize, batch: usize) -> PyInline {
+        PyInline::new(self.api.clone(), response, depth, batch)
     }
 
     /// The newest view, to answer several calls from.

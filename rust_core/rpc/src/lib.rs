@@ -15,6 +15,7 @@ mod finality;
 mod json;
 mod logs;
 mod params;
+pub mod plain;
 mod preconfirmation;
 mod proofs;
 mod question;

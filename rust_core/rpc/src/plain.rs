@@ -1,0 +1,326 @@
+//! Calls written as nearly all are, taken apart in place: nothing is parsed twice and nothing is built.
+//!
+//! What is not plain (escapes, letters beyond ASCII, other members, notifications, numbers of any length as ids) is not
+//! wrong: whoever asks reads it in the general way. Whether the parameters are good JSON shows when they are parsed.
+
+/// One call, in the bytes that it came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plain<'a> {
+    /// JSON of the id, as the answer repeats it.
+    pub id: &'a str,
+    pub method: &'a str,
+    /// JSON of the parameters: an array, if it is valid.
+    pub params: &'a str,
+}
+
+/// A body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    Call(Plain<'a>),
+    /// At least one.
+    Batch(Vec<Plain<'a>>),
+}
+
+/// Digits of an id at most: fewer than 64 bits hold.
+const DIGITS: usize = 18;
+
+/// The calls in `body`, which nests no more than `depth` arrays and objects and is a batch of `batch` calls at most;
+/// `None` where it is not plain.
+pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
+    let text = std::str::from_utf8(body).ok().filter(|text| text.is_ascii() && !text.contains('\\'))?;
+    let mut reader = Reader { text, at: 0 };
+    reader.space();
+    let read = if reader.takes(b'[') {
+        Body::Batch(reader.batch(depth.checked_sub(1)?, batch)?)
+    } else {
+        Body::Call(reader.call(depth)?)
+    };
+    reader.space();
+    (reader.at == text.len()).then_some(read)
+}
+
+/// Reads from left to right, a text without escapes.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    /// Whether `byte` comes next: then it is taken, with the space behind it.
+    fn takes(&mut self, byte: u8) -> bool {
+        let next = self.peek() == Some(byte);
+        if next {
+            self.at += 1;
+            self.space();
+        }
+        next
+    }
+
+    fn batch(&mut self, depth: usize, most: usize) -> Option<Vec<Plain<'a>>> {
+        let mut calls = Vec::with_capacity(most.min(128));
+        loop {
+            calls.push(self.call(depth)?);
+            if self.takes(b']') {
+                return Some(calls);
+            }
+            if !self.takes(b',') || calls.len() == most {
+                return None;
+            }
+        }
+    }
+
+    /// An object of nothing but the four members, each once, the id among them.
+    fn call(&mut self, depth: usize) -> Option<Plain<'a>> {
+        let depth = depth.checked_sub(1)?;
+        let (mut version, mut id, mut method, mut params) = (None, None, None, None);
+        if !self.takes(b'{') {
+            return None;
+        }
+        loop {
+            let name = self.string()?;
+            self.space();
+            if !self.takes(b':') {
+                return None;
+            }
+            let before = match name {
+                "jsonrpc" => version.replace(self.string()?),
+                "method" => method.replace(self.string()?),
+                "id" => id.replace(self.id()?),
+                "params" => params.replace(self.array(depth)?),
+                _ => return None,
+            };
+            self.space();
+            if before.is_some() {
+                return None;
+            }
+            if self.takes(b'}') {
+                break;
+            }
+            if !self.takes(b',') {
+                return None;
+            }
+        }
+        (version? == "2.0").then_some(Plain { id: id?, method: method?, params: params.unwrap_or("[]") })
+    }
+
+    /// A string, without its quotes.
+    fn string(&mut self) -> Option<&'a str> {
+        let rest = self.text[self.at..].strip_prefix('"')?;
+        let end = rest.bytes().position(|byte| byte == b'"' || byte < b' ')?;
+        self.at += end + 2;
+        (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
+    }
+
+    /// A string, `null`, or a whole number that is not negative.
+    fn id(&mut self) -> Option<&'a str> {
+        let (start, rest) = (self.at, &self.text[self.at..]);
+        if rest.starts_with('"') {
+            self.string()?;
+        } else if rest.starts_with("null") {
+            self.at += 4;
+        } else {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            if digits == 0 || digits > DIGITS || (digits > 1 && rest.starts_with('0')) {
+                return None;
+            }
+            self.at += digits;
+        }
+        Some(&self.text[start..self.at])
+    }
+
+    /// From a bracket to the one that closes it, with no more than `depth` open at once.
+    fn array(&mut self, depth: usize) -> Option<&'a str> {
+        let start = self.at;
+        if self.peek() != Some(b'[') {
+            return None;
+        }
+        let mut open = 0;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'[' | b'{' => open += 1,
+                b']' | b'}' => open -= 1,
+                _ => {}
+            }
+            self.at += 1;
+            if open > depth {
+                return None;
+            }
+            if open == 0 {
+                return Some(&self.text[start..self.at]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn call(body: &str) -> Option<Plain<'_>> {
+        match read(body.as_bytes(), 64, 100)? {
+            Body::Call(plain) => Some(plain),
+            Body::Batch(_) => None,
+        }
+    }
+
+    #[test]
+    fn what_clients_send_is_plain() {
+        let expected = Plain { id: "1", method: "eth_call", params: r#"[{"to":"0x1"}, "latest"]"# };
+        for body in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x1"}, "latest"]}"#,
+            "\n{ \"method\" : \"eth_call\" , \"params\":[{\"to\":\"0x1\"}, \"latest\"] ,\"id\":1,\t\"jsonrpc\": \"2.0\"} \r\n",
+        ] {
+            assert_eq!(call(body), Some(expected), "{body}");
+        }
+        let nothing = r#"{"jsonrpc":"2.0","id":"a b","method":"m"}"#;
+        assert_eq!(call(nothing), Some(Plain { id: "\"a b\"", method: "m", params: "[]" }));
+        assert_eq!(call(r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#).unwrap().id, "null");
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_to_others() {
+        for body in [
+            "",
+            "{}",
+            "[]",
+            "[",
+            r#"{"jsonrpc":"2.0","method":"m"}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":1,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":01,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":-1,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1234567890123456789,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":true,"method":"m"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","other":1}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":["\u0041"]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":["é"]}"#,
+            "{\"jsonrpc\":\"2.0\",\"id\":\"\t\",\"method\":\"m\"}",
+            r#"{"jsonrpc":"2.0","id":1,"method":"m"},"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m",}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"m"}{}"#,
+        ] {
+            assert_eq!(read(body.as_bytes(), 64, 100), None, "{body}");
+        }
+        assert_eq!(read(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", 64, 100), None);
+    }
+
+    #[test]
+    fn depth_and_batches_have_bounds() {
+        let nested = |depth: usize| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#,
+                "[".repeat(depth),
+                "]".repeat(depth)
+            )
+        };
+        for depth in 1..6 {
+            let (call, most) = (nested(depth), depth + 1);
+            assert!(read(call.as_bytes(), most, 1).is_some());
+            assert!(read(call.as_bytes(), most - 1, 1).is_none());
+            let batch = format!("[{call} , {call}]");
+            assert!(
+                matches!(read(batch.as_bytes(), most + 1, 2), Some(Body::Batch(calls)) if calls.len() == 2)
+            );
+            assert!(read(batch.as_bytes(), most, 2).is_none());
+            assert!(read(batch.as_bytes(), most + 1, 1).is_none());
+        }
+        assert!(read(b"{}", 0, 0).is_none());
+        assert!(read(b"[]", 0, 0).is_none());
+    }
+
+    /// Pieces that bodies are put together from, most of them well.
+    fn body() -> impl Strategy<Value = String> {
+        let value = prop_oneof![
+            Just("1"),
+            Just("-1"),
+            Just("007"),
+            Just("1e3"),
+            Just("null"),
+            Just("\"2.0\""),
+            Just("\"a\""),
+            Just("[]"),
+            Just("[1,\"]\",{\"a\":[2]}]"),
+            Just("[1,]"),
+            Just("{\"a\":1}"),
+            Just("\"\\n\""),
+            Just("\"é\""),
+            Just(""),
+        ];
+        let name = prop_oneof![Just("jsonrpc"), Just("id"), Just("method"), Just("params"), Just("more")];
+        let whole = (value.clone(), value.clone(), value.clone()).prop_map(|(id, method, params)| {
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}")
+        });
+        let members = prop::collection::vec((name, value), 0..6).prop_map(|members| {
+            let members: Vec<String> =
+                members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            format!("{{{}}}", members.join(" ,"))
+        });
+        let one = prop_oneof![3 => whole, 1 => members];
+        (prop::collection::vec(one, 1..4), any::<bool>(), any::<prop::sample::Index>(), 0..9_u8).prop_map(
+            |(calls, batch, place, change)| {
+                let mut text = if batch { format!("[{}]", calls.join(", ")) } else { calls[0].clone() };
+                let at = place.index(text.len());
+                if change == 0 && text.is_char_boundary(at) {
+                    text.truncate(at);
+                } else if change == 1 && text.is_char_boundary(at) {
+                    text.insert(at, '"');
+                }
+                text
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        /// Whatever is found is what another parser finds.
+        #[test]
+        fn what_is_read_is_what_json_says(text in body()) {
+            let Some(read) = read(text.as_bytes(), 64, 100) else { return Ok(()) };
+            let (batch, calls) = match read {
+                Body::Call(call) => (false, vec![call]),
+                Body::Batch(calls) => (true, calls),
+            };
+            // Parameters that are no JSON are found out later.
+            if calls.iter().any(|call| serde_json::from_str::<Value>(call.params).is_err()) {
+                return Ok(());
+            }
+            let found: Vec<Value> = calls
+                .iter()
+                .map(|call| {
+                    let id: Value = serde_json::from_str(call.id).unwrap();
+                    let params: Value = serde_json::from_str(call.params).unwrap();
+                    json!({"jsonrpc": "2.0", "id": id, "method": call.method, "params": params})
+                })
+                .collect();
+            let said: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(said.is_array(), batch);
+            let mut said = if batch { said.as_array().unwrap().clone() } else { vec![said] };
+            for one in &mut said {
+                one.as_object_mut().unwrap().entry("params").or_insert(json!([]));
+            }
+            prop_assert_eq!(said, found);
+        }
+    }
+}

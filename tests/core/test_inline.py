@@ -1,0 +1,183 @@
+"""The short way of a call, against the general one: the same bytes, or none at all."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreseal._core import Node, method_names
+from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.dispatch import Reply
+from live_node import ALICE, wait_until
+from live_node import settings as node_settings
+
+LIMITS = Limits(depth=8, batch=5, response=20_000)
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+
+
+class Ways:
+    """Both ways to the same node, which stands still."""
+
+    def __init__(self, node: Node, registry: Registry | None = None, **more: Any) -> None:
+        self.dispatcher = Dispatcher(node, LIMITS, registry or Registry(), **more)
+        self.short = self.dispatcher.respond
+
+    def general(self, body: bytes) -> bytes:
+        """The answer without the short way."""
+        inline, self.dispatcher._inline = self.dispatcher._inline, lambda *_: None
+        try:
+            return asyncio.run(self._answered(body))
+        finally:
+            self.dispatcher._inline = inline
+
+    async def _answered(self, body: bytes) -> bytes:
+        self.dispatcher.calls.completions.attach(asyncio.get_running_loop())
+        try:
+            reply: Any = self.dispatcher.answer(body)
+            settled: Reply = reply if isinstance(reply, tuple) else await reply
+            return settled[1]
+        finally:
+            self.dispatcher.calls.completions.detach()
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    node = Node(node_settings(tmp_path_factory.mktemp("still") / "data", produce=False))
+    node.start()
+    wait_until(lambda: node.ready()[0])
+    yield node
+    node.stop()
+
+
+@pytest.fixture(scope="module")
+def ways(still: Node) -> Ways:
+    return Ways(still)
+
+
+def call(method: str, *params: Any, ident: Any = 1) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+
+
+BALANCE = call("eth_getBalance", ALICE, "latest")
+SHORT = [
+    call("eth_chainId", ident="a b"),
+    call("eth_blockNumber", ident=None),
+    BALANCE,
+    call("eth_getTransactionCount", ALICE, "pending"),
+    call("eth_getStorageAt", ALICE, "0x0", {"blockNumber": "0x0"}),
+    call("eth_getCode", ALICE, "safe"),
+    call("eth_gasPrice"),
+    [BALANCE, call("eth_chainId", ident=2)],
+]
+
+
+@pytest.mark.parametrize("request_", SHORT)
+def test_the_short_way_is_taken_and_says_the_same(ways: Ways, request_: Any) -> None:
+    for body in (orjson.dumps(request_), orjson.dumps(request_, option=orjson.OPT_INDENT_2)):
+        answer = ways.short(body)
+        assert answer is not None
+        assert answer == ways.general(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        call("eth_call", {"to": ALICE}, "latest"),
+        call("eth_getBalance", "0x12", "latest"),
+        call("eth_getBalance", ALICE, "latest", "more"),
+        call("no_such"),
+        call("eth_accounts"),
+        call("anvil_impersonateAccount", ALICE),
+        call("rpc_modules"),
+        call("eth_chainId") | {"id": -1},
+        {"jsonrpc": "2.0", "method": "eth_chainId"},
+        [BALANCE] * 6,
+        [BALANCE, call("eth_call", {"to": ALICE}, "latest")],
+        [],
+    ],
+)
+def test_what_is_long_wrong_or_changes_something_goes_the_general_way(ways: Ways, body: Any) -> None:
+    assert ways.short(orjson.dumps(body)) is None
+
+
+def test_a_response_has_its_head_the_view_and_its_length(ways: Ways) -> None:
+    body = orjson.dumps(BALANCE)
+    plain = ways.short(body)
+    whole = ways.dispatcher.respond(b"head" + body, 4, HEAD)
+    assert plain is not None
+    assert whole is not None
+    lines = rb"x-foreseal-view: \d+\.\d+; age=\d+\r\ncontent-length: %d\r\n\r\n" % len(plain)
+    assert re.fullmatch(re.escape(HEAD) + lines + re.escape(plain), whole)
+    assert ways.dispatcher.respond(body, len(body) + 1, HEAD) is None
+
+
+def test_registered_and_forbidden_methods_go_the_general_way(still: Node) -> None:
+    registry = Registry()
+    ways = Ways(still, registry, forbidden={"eth_chainId": "not here"})
+    assert ways.short(orjson.dumps(call("eth_chainId"))) is None
+    assert ways.short(orjson.dumps(BALANCE)) is not None
+    registry.method("eth_getBalance")(lambda *_: "0x1")
+    assert ways.short(orjson.dumps(BALANCE)) is None
+    assert orjson.loads(ways.general(orjson.dumps(BALANCE)))["result"] == "0x1"
+
+
+def test_calls_of_the_short_way_are_counted(still: Node) -> None:
+    ways = Ways(still)
+    for request in (BALANCE, [BALANCE, call("eth_chainId")], call("eth_chainId")):
+        assert ways.short(orjson.dumps(request)) is not None
+    counts = ways.dispatcher.counts
+    assert counts.answered == {"eth_getBalance": 2, "eth_chainId": 2}
+    assert counts.answered == {"eth_getBalance": 2, "eth_chainId": 2}, "reading takes nothing away"
+    assert all(0 < timing.seconds < 1 for timing in counts.timings.values())
+
+
+def test_a_call_that_is_not_quick_is_told_with_its_time(still: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = Ways(still)
+    monkeypatch.setattr(ways.dispatcher, "_inline", lambda *_: (b"{}", ("eth_getBalance", 0.02, 7)))
+    assert ways.short(b"") == b"{}"
+    timing = ways.dispatcher.counts.timings["eth_getBalance"]
+    assert (timing.calls, timing.quick, timing.seconds) == (1, 0, 0.02)
+
+
+# What the status says changes by the millisecond.
+names = st.sampled_from(sorted({*method_names(), "no_such", "", "eth_gétBalance"} - {"foreseal_status"}))
+words = st.sampled_from([ALICE, "latest", "pending", "0x0", "0x", "0x01", "earliest", "é", "\\", '"', "a\nb", "]}", ""])
+values = st.recursive(
+    words | st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["blockNumber", "blockHash", "to", "a"]), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+calls = st.fixed_dictionaries(
+    {"jsonrpc": st.sampled_from(["2.0"] * 9 + ["1.0", 2])},
+    optional={
+        "id": st.integers(-5, 5) | words | st.none() | st.floats(allow_nan=False) | values,
+        "method": names | values,
+        "params": st.lists(values, max_size=4) | st.just([ALICE, "latest"]) | values,
+        "more": values,
+    },
+)
+bodies = st.builds(
+    lambda request, indent: orjson.dumps(request, option=orjson.OPT_INDENT_2 if indent else None),
+    calls | st.lists(calls, max_size=7),
+    st.booleans(),
+)
+
+
+@settings(max_examples=600)
+@given(body=bodies, cut=st.none() | st.integers(0, 400), byte=st.binary(max_size=1))
+def test_whatever_comes_the_short_way_says_the_same_or_nothing(
+    ways: Ways, body: bytes, cut: int | None, byte: bytes
+) -> None:
+    if cut is not None:
+        body = body[:cut] + byte + body[cut + 1 :]
+    answer = ways.short(body)
+    if answer is not None:
+        assert answer == ways.general(body)
