@@ -85,11 +85,11 @@ class Campaign:
     def run(self) -> None:
         """Pay, refund, wait until all is final, and compare."""
         began = time.monotonic()
-        with progress_shown("paying") as self._show, ThreadPoolExecutor(THREADS) as pool:
-            for done in [pool.submit(self._pay, number) for number in range(THREADS)]:
-                done.result()
-        submitted = time.monotonic() - began
-        with self._shopper("end") as shopper:
+        with progress_shown("reconciling") as self._show, self._shopper("end") as shopper:
+            with ThreadPoolExecutor(THREADS) as pool:
+                for done in [pool.submit(self._pay, number) for number in range(THREADS)]:
+                    done.result()
+            submitted = time.monotonic() - began
             wait_for(lambda: self._landed(shopper), PATIENCE, "all captures")
             captured = time.monotonic() - began
             self._refund(shopper)
@@ -146,7 +146,8 @@ class Campaign:
             self._add("provisional", time.monotonic() - began)
 
     def _refund(self, shopper: Shopper) -> None:
-        for id, amount in self._refunds:
+        for number, (id, amount) in enumerate(self._refunds):
+            self._show("refunds", number, len(self._refunds))
             wait_for(partial(_is_confirmed, shopper, id), PATIENCE, f"{id} to be confirmed")
             with self._timed("refund"):
                 shopper.made(f"/v1/orders/{id}/refunds", {"amount": str(amount)})
@@ -159,6 +160,7 @@ class Campaign:
         time.sleep(_PAUSE)
         rows = _export(shopper)
         counts = Counter(row["kind"] for row in rows if row["finality"] == "final")
+        self._show("final", sum(counts.values()), len(rows))
         kinds = self.summary.kinds
         wanted = (kinds["part refunded"] + kinds["refunded"], kinds["under"] + kinds["unmatched"] + kinds["late"])
         return len(rows) == sum(counts.values()) and (counts["refunded"], counts["suspended"]) == wanted
