@@ -24,6 +24,7 @@ _GAS_LIMIT = 400_000_000
 # Blocks come when they are told to: the time is longer than any run.
 _NEVER = "86400s"
 _KEPT_OUTPUT = 2000
+_GETH = "github.com/ethereum/go-ethereum/cmd/geth@v1.16.7"
 # Where npm puts a package with a native binary, in this folder and in a clone of Foreseal.
 _BENEATH = ("node_modules/@foundry-rs/{0}-*/bin/{0}", "tests/differential/node_modules/@foundry-rs/{0}-*/bin/{0}")
 
@@ -130,7 +131,10 @@ def _hardhat() -> Started:
 
 
 def _geth() -> Started:
-    binary = _program("geth", "FORESEAL_BENCH_GETH", "go install github.com/ethereum/go-ethereum/cmd/geth@latest")
+    try:
+        binary = _program("geth", "FORESEAL_BENCH_GETH", f"go install {_GETH}")
+    except Absent as absent:
+        binary = _built_geth(absent)
 
     def command(port: int, folder: Path) -> list[str]:
         web = ["--http", "--http.port", str(port), "--ws", "--ws.port", str(port), "--http.api", "eth,net,web3,debug"]
@@ -152,6 +156,22 @@ KINDS: dict[str, Callable[[], Started]] = {
     "geth": _geth,
 }
 """What can be started, by name; each raises Absent where this machine does not have it."""
+
+
+def _built_geth(absent: Absent) -> str:
+    """geth as Go builds it from its module, kept for the next time. Raises `absent` where there is no Go."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foreseal-bench"
+    binary = cache / _GETH.rpartition("@")[2] / "geth"
+    go = shutil.which("go")
+    if not binary.exists():
+        if go is None or "FORESEAL_BENCH_GETH" in os.environ:
+            raise absent
+        print(f"foreseal: geth is built by {go} install {_GETH}: some minutes, once", file=sys.stderr, flush=True)
+        environment = {**os.environ, "GOBIN": str(binary.parent)}
+        built = subprocess.run([go, "install", _GETH], env=environment, capture_output=True, text=True)  # noqa: S603
+        if built.returncode:
+            raise Absent(f"go install {_GETH} failed: {built.stderr[-_KEPT_OUTPUT:]}")
+    return str(binary)
 
 
 def _program(name: str, variable: str, install: str) -> str:
