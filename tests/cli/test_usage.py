@@ -45,6 +45,7 @@ COMMANDS = [
     ["verify-receipt"],
     ["statetest"],
     ["blocktest"],
+    ["bench"],
 ]
 
 
