@@ -62,6 +62,14 @@ def test_a_method_that_a_node_does_not_have_is_left_out_of_its_figures(filled: F
         assert [cell.node for cell in matrix.closed(quiet)] == ["foreseal"]
 
 
+def test_a_node_that_opens_no_websocket_has_no_figures_of_one(filled: Filled) -> None:
+    with another(filled.node.url, {}) as other:
+        matrix = Matrix([filled, beside(filled, other)], [BY_NAME["WebSocket request"]], EXTENT)
+        matrix.compare()
+        assert "does not open a WebSocket" in matrix.missing["WebSocket request", "other"]
+        assert [cell.node for cell in matrix.closed(quiet)] == ["foreseal"]
+
+
 def test_an_error_under_load_is_shown_and_no_figure(filled: Filled) -> None:
     shown = r"other: .* wrong answers; the first, HTTP 200, an error: .*out of order"
     changes = {"eth_call": error(-32000, "out of order")}

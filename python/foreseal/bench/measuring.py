@@ -81,6 +81,9 @@ class Matrix:
         for row in self._rows:
             answers = {}
             for filled in self._nodes:
+                if row.websocket and (why := filled.node.without_websockets()):
+                    self.missing[row.name, filled.node.name] = why
+                    continue
                 try:
                     answers[filled.node.name] = _answers(row, filled)
                 except Refused as error:

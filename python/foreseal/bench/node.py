@@ -115,6 +115,16 @@ class Node:
             raise BenchError(f"{self.name}: {figures.unanswered:,} requests had no answer after {patience:g} s")
         return figures
 
+    def without_websockets(self) -> str:
+        """Why it opens no WebSocket at its URL; empty where it does."""
+        plan = {"connections": 1, "seconds": PATIENCE, "patience": PATIENCE, "rate": None, "once": True}
+        try:
+            opened = Load(self.address, f"{self.host}:{self.port}", self.path, True)
+            opened.run(orjson.dumps(plan), [body("eth_blockNumber")], lambda done: None)
+        except OSError as error:
+            return f"{self.name}: {error}"
+        return ""
+
     def subscribers(self, count: int, *params: Any) -> Subscribers:
         """So many connections that have subscribed. Raises BenchError."""
         subscription = body("eth_subscribe", *params)

@@ -67,7 +67,8 @@ class Bench:
         if "visible" in plan.phases:
             self.found["visibility"] = [visibility(each, plan.samples, show) for each in filled]
         if "fanout" in plan.phases:
-            self.found["fanout"] = [self._fanout(each, show) for each in filled]
+            speaking = [each for each in filled if not each.node.without_websockets()]
+            self.found["fanout"] = [self._fanout(each, show) for each in speaking]
         self.found["nodes"] = [self._described(each, resident[each.node.name]) for each in filled]
         if plan.sizes:
             self.found["scale"] = [row for node in self.nodes for row in scale(node, plan.sizes, plan.extent, show)]

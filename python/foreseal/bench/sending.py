@@ -132,10 +132,17 @@ def sends(
             "accepted_per_second": round(
                 statistics.median(run.transactions / run.accepted_seconds for run in found), 1
             ),
+            "cpu_us_per_transaction": _cpu_us(found),
             "ratio": _ratio(found, runs.get((kind, peer or ""))),
         }
         for (kind, name), found in runs.items()
     ]
+
+
+def _cpu_us(runs: Sequence[Sent]) -> float | None:
+    """Microseconds of the node's processor time for each transaction, looking for receipts included."""
+    found = [run.cpu / run.transactions * 1e6 for run in runs if run.cpu is not None]
+    return round(statistics.median(found), 1) if found else None
 
 
 def _ratio(ours: Sequence[Sent], theirs: Sequence[Sent] | None) -> float | None:

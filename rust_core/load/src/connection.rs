@@ -148,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// Hands every message that was read to `heard`, and reads on until nothing is there; false once it has ended.
+    /// Hands every message that was read to `heard`, and reads on until nothing is there. An error says why it ended.
     pub fn listen(&mut self, heard: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         loop {
             if let Reader::WebSocket(reader) = &mut self.reader {
