@@ -13,10 +13,10 @@ from foreseal.client import Client
 from foreseal.payments.chain import ChainError, RpcNode
 from foreseal.payments.configuration import Configuration
 from foreseal.payments.ledger import Database, Ledger
+from foreseal.payments.repeating import Repeating
 from foreseal.payments.sending import Intents, Sender
 from foreseal.payments.x402.facilitator import Bounds, Facilitator
 from foreseal.payments.x402.facilitator_app import facilitator_app
-from foreseal.payments.x402.following import Following
 from foreseal.payments.x402.settlements import Patience, Settlements
 
 
@@ -36,7 +36,7 @@ def facilitator_command(config: Path) -> None:
         try:
             facilitator = _made(configuration, database, RpcNode(client), account)
             host, port = section.listen
-            with Following(facilitator.follow, configuration.node.poll_ms / 1000):
+            with Repeating("following", facilitator.follow, configuration.node.poll_ms / 1000):
                 serve_application(facilitator_app(facilitator), host, port, "foreseal pay facilitator")
         finally:
             database.close()

@@ -1,7 +1,6 @@
 """The worker: what it goes on with by itself, in shares, and what does not hold it up."""
 
 import logging
-import threading
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from foreseal.client.errors import ConnectionLost
 from foreseal.payments.service.agenda import GRACE, LONGEST, Agenda
 from foreseal.payments.service.processes import Share
-from foreseal.payments.service.worker import Running
 from payments.service.till import LEASE, Till
 
 
@@ -70,24 +68,6 @@ def test_a_pass_that_fails_is_told_and_tried_again(till: Till, caplog: pytest.Lo
     till.process.worker.turn()
     assert till.process.worker.state.errors == 0
     assert till.process.worker.state.passed == till.clock()
-
-
-def test_the_worker_goes_on_after_what_nobody_thought_of(till: Till, caplog: pytest.LogCaptureFixture) -> None:
-    turned = threading.Event()
-    passes = []
-
-    def turn() -> None:
-        passes.append(1)
-        if len(passes) == 1:
-            raise KeyError("nobody thought of this")
-        turned.set()
-
-    till.process.worker.turn = turn  # type: ignore[method-assign]
-    running = Running(till.process.worker, 0.01)
-    running.start()
-    assert turned.wait(30)
-    running.stop()
-    assert "nobody thought of" in caplog.text
 
 
 def test_catching_up_is_shown(till: Till, caplog: pytest.LogCaptureFixture) -> None:

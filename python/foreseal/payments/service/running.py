@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 
 from foreseal.payments.chain import ChainError
+from foreseal.payments.repeating import Repeating
 from foreseal.payments.service import hooks
 from foreseal.payments.service.app import application
 from foreseal.payments.service.backend import Backend
@@ -20,7 +21,7 @@ from foreseal.payments.service.processes import Processes
 from foreseal.payments.service.tables import Delivery, deliveries
 from foreseal.payments.service.telling import Telling
 from foreseal.payments.service.waking import Waking
-from foreseal.payments.service.worker import Running, Worker
+from foreseal.payments.service.worker import Worker
 
 # Threads that advance orders, refunds and payouts.
 _THREADS = 4
@@ -44,9 +45,9 @@ class Service:
         self._pool = ThreadPoolExecutor(_THREADS, "advance")
         self._telling = Telling(Outbox(backend.database, backend.clock, lease), found)
         self._worker = Worker(backend, self._processes, self._pool, self._telling.wake)
-        self._running = Running(self._worker, configuration.node.poll_ms / 1000)
+        self._repeating = Repeating("worker", self._worker.turn, configuration.node.poll_ms / 1000)
         websocket = configuration.node.websocket
-        self._waking = None if websocket is None else Waking(websocket, self._running.wake)
+        self._waking = None if websocket is None else Waking(websocket, self._repeating.wake)
         requests = Requests(backend.database, backend.clock, name, lease)
         self.app: Starlette = application(backend, requests, self.health, self._telling.wake)
 
@@ -54,7 +55,7 @@ class Service:
         """Begin to work. Raises what the database raises."""
         with self._backend.database.transaction() as tx:
             hooks.configure(tx, self._urls, int(self._backend.clock()))
-        self._running.start()
+        self._repeating.start()
         self._telling.start()
         if self._waking is not None:
             self._waking.start()
@@ -63,7 +64,7 @@ class Service:
         """End; what is under way is finished."""
         if self._waking is not None:
             self._waking.stop()
-        self._running.stop()
+        self._repeating.stop()
         self._pool.shutdown()
         self._telling.stop()
         self._processes.gone()

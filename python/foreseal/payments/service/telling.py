@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ import orjson
 from sqlalchemy import Row
 from sqlalchemy.exc import SQLAlchemyError
 
+from foreseal.payments.repeating import Repeating
 from foreseal.payments.service import views
 from foreseal.payments.service.hooks import Outbox
 from foreseal.payments.service.signing import HEADER, sign
@@ -39,25 +41,24 @@ class Telling:
         self._client = httpx.Client(timeout=_ANSWER_TIME, follow_redirects=False)
         self._post = post or self._posted
         self._stopping = threading.Event()
-        self._threads: dict[str, threading.Thread] = {}
-        self._news: dict[str, threading.Event] = {"": threading.Event()}
+        self._fanning_out = Repeating("webhooks", self._if_it_answers(self._fan_out), _LOOK)
+        self._targets: dict[str, Repeating] = {}
 
     def start(self) -> None:
         """Begin."""
-        self._run("", self._fan_out)
+        self._fanning_out.start()
 
     def stop(self) -> None:
         """End; a delivery under way is waited for."""
         self._stopping.set()
-        for news in list(self._news.values()):
-            news.set()
-        for thread in list(self._threads.values()):
-            thread.join()
+        self._fanning_out.stop()
+        for target in self._targets.values():
+            target.stop()
         self._client.close()
 
     def wake(self) -> None:
         """Say that there may be news: once they are fanned out, each target's thread is told."""
-        self._news[""].set()
+        self._fanning_out.wake()
 
     def deliver(self, hook: Row[Any]) -> int:
         """Post what is due to a target; how many were tried."""
@@ -77,33 +78,27 @@ class Telling:
     def _fan_out(self) -> None:
         self._outbox.fan_out()
         for hook in self._outbox.targets():
-            if hook.id not in self._threads:
-                self._news[hook.id] = threading.Event()
-                self._run(hook.id, self._deliver_to, hook.id)
-            self._news[hook.id].set()
+            if hook.id not in self._targets:
+                work = self._if_it_answers(partial(self._deliver_to, hook.id))
+                self._targets[hook.id] = Repeating(f"webhook {hook.id}", work, _LOOK)
+                self._targets[hook.id].start()
+            self._targets[hook.id].wake()
 
     def _deliver_to(self, id: str) -> None:
         hook = next((each for each in self._outbox.targets() if each.id == id), None)
         while hook is not None and not self._stopping.is_set() and self.deliver(hook):
             pass
 
-    def _run(self, name: str, work: Callable[..., None], *arguments: str) -> None:
-        """Repeat some work whenever there is news."""
-        news = self._news[name]
+    def _if_it_answers(self, work: Callable[[], None]) -> Callable[[], None]:
+        """The same work, which waits for a database that does not answer."""
 
-        def repeat() -> None:
-            while not self._stopping.is_set():
-                try:
-                    work(*arguments)
-                except SQLAlchemyError as error:
-                    log.warning("webhooks wait for the database", extra={"error": type(error).__name__})
-                except Exception:  # whatever it is, what is not told now is told later
-                    log.exception("webhooks failed in a way that nobody thought of")
-                news.wait(_LOOK)
-                news.clear()
+        def act() -> None:
+            try:
+                work()
+            except SQLAlchemyError as error:
+                log.warning("webhooks wait for the database", extra={"error": type(error).__name__})
 
-        self._threads[name] = threading.Thread(target=repeat, name=f"webhook {name}".strip(), daemon=True)
-        self._threads[name].start()
+        return act
 
     def _tell(self, url: str, secret: str, entry: Row[Any]) -> str | None:
         """Post one entry; what went wrong, or None."""

@@ -203,38 +203,3 @@ class Worker:
 
 def _receipt(hash: str, node: Node) -> object:
     return node.receipt(hash)
-
-
-class Running:
-    """A worker in a thread of its own, until it is stopped."""
-
-    def __init__(self, worker: Worker, poll: float) -> None:
-        """`poll`: seconds between passes where nothing wakes."""
-        self._worker = worker
-        self._poll = poll
-        self._wake = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def wake(self) -> None:
-        """Say that there may be something."""
-        self._wake.set()
-
-    def stop(self) -> None:
-        """End after the pass under way."""
-        self._stopping = True
-        self._wake.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping:
-            try:
-                self._worker.turn()
-            except Exception:  # whatever it is, the next pass may do better than none at all
-                log.exception("a pass failed in a way that nobody thought of")
-            self._wake.wait(self._poll)
-            self._wake.clear()

@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from foreseal.payments.chain import ChainError
+from foreseal.payments.repeating import Repeating
 from foreseal.payments.sending import SendingError
 from foreseal.payments.x402.facilitator import Facilitator
-from foreseal.payments.x402.following import Following
 from foreseal.payments.x402.identities import PaymentKey
 from foreseal.payments.x402.wire import Malformed, read_body, read_bounded
 
@@ -41,7 +41,7 @@ def facilitator_app(facilitator: Facilitator, every: float = _EVERY) -> Starlett
 
     @contextlib.asynccontextmanager
     async def following(_: Starlette) -> AsyncIterator[None]:
-        with Following(facilitator.follow, every):
+        with Repeating("following", facilitator.follow, every):
             yield
 
     async def verify(request: Request) -> Response:

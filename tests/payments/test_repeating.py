@@ -1,0 +1,38 @@
+"""What is done again and again goes on whatever happens, until it is stopped."""
+
+import queue
+
+import pytest
+
+from foreseal.payments.repeating import Repeating
+
+LONG = 3_600.0
+
+
+def test_it_goes_on_after_what_nobody_thought_of(caplog: pytest.LogCaptureFixture) -> None:
+    passes: queue.Queue[int] = queue.Queue()
+    failures = iter([KeyError("nobody thought of this")])
+
+    def act() -> None:
+        passes.put(1)
+        for failure in failures:
+            raise failure
+
+    with Repeating("worker", act, 0.001):
+        passes.get(timeout=30)
+        passes.get(timeout=30)
+    assert "worker failed in a way that nobody thought of" in caplog.text
+    assert "KeyError: 'nobody thought of this'" in caplog.text
+
+
+def test_it_acts_at_once_and_when_it_is_woken_and_ends_with_what_is_under_way() -> None:
+    passes: queue.Queue[int] = queue.Queue()
+    repeating = Repeating("worker", lambda: passes.put(1), LONG)
+    repeating.start()
+    passes.get(timeout=30)
+    repeating.wake()
+    passes.get(timeout=30)
+    repeating.stop()
+    count = passes.qsize()
+    repeating.wake()
+    assert passes.qsize() == count
