@@ -39,7 +39,8 @@ def test_the_content_is_where_it_has_to_be(filled: Filled) -> None:
         block = node.ask("eth_getBlockByNumber", hex(number), True)
         assert len(block["transactions"]) == SHAPE.transfers
         assert {one["to"] for one in block["transactions"]} == {"0x" + filled.contents.token.hex()}
-    assert filled.dense == (filled.head - 10, filled.head)
+    assert filled.dense == (filled.head - 11, filled.head - 1)
+    assert filled.heights == tuple(range(filled.head - SHAPE.blocks + 1, filled.head + 1))
     # Blocks 0, 1, 2 and so on have one plain transfer of 1, 2, 3 wei each, but for the dense ones.
     sparse = sum(1 + number for number in range(SHAPE.blocks) if not SHAPE.is_dense(number) and number % 100 == 4)
     assert int(node.ask("eth_getBalance", "0x" + owner(4).hex(), "latest"), 16) == sparse == 5

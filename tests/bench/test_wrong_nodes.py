@@ -27,7 +27,7 @@ def another(url: str, changes: dict[str, Change]) -> Iterator[Node]:
 
 def beside(filled: Filled, node: Node) -> Filled:
     """The same content, as another node shows it."""
-    return Filled(node, filled.contents, filled.head, filled.dense, filled.tokens)
+    return Filled(node, filled.contents, filled.heights, filled.dense, filled.tokens)
 
 
 def without_last_log(call: dict[str, Any], answer: dict[str, Any]) -> Any:
@@ -37,7 +37,7 @@ def without_last_log(call: dict[str, Any], answer: dict[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("row", "change"),
     [
-        ("blockNumber", result("0x1")),
+        ("blockNumber", result("0x0")),
         ("storage", result("0x" + "0" * 63 + "1")),
         ("balance", result("0x1")),
         ("logs: one block of 100", without_last_log),

@@ -72,7 +72,7 @@ class Shape:
 
     blocks: int = 2_100
     dense: int = 50
-    """How many of the blocks are dense: the last ones that are a multiple of `every` before the end."""
+    """How many of the blocks are dense: that before the last one, and each that is `every` before a dense one."""
     transfers: int = 100
     """Token transfers of a dense block."""
     every: int = 25
@@ -85,8 +85,8 @@ class Shape:
 
     def is_dense(self, block: int) -> bool:
         """Whether a block of the content, from 0, is dense."""
-        before_end = self.blocks - 1 - block
-        return before_end % self.every == 0 and before_end // self.every < self.dense
+        before_end = self.blocks - 2 - block
+        return before_end >= 0 and before_end % self.every == 0 and before_end // self.every < self.dense
 
 
 class Contents:

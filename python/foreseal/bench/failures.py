@@ -19,5 +19,5 @@ class Refused(BenchError):
 
     @property
     def starting(self) -> bool:
-        """Whether the node is not ready yet (resource unavailable, EIP-1474)."""
-        return self.code == -32002
+        """Whether the node is not ready yet: resource unavailable (EIP-1474), or as geth says it at first."""
+        return self.code == -32002 or "indexing is in progress" in str(self)

@@ -26,11 +26,17 @@ class Filled:
 
     node: Node
     contents: Contents
-    head: int
+    heights: tuple[int, ...]
+    """Number of each block of the content; a node may have put empty ones between them."""
     dense: tuple[int, ...]
     """Numbers of the dense blocks, oldest first."""
     tokens: tuple[str, ...]
     """Hashes of the transactions of the newest dense block."""
+
+    @property
+    def head(self) -> int:
+        """Number of the newest block of the content."""
+        return self.heights[-1]
 
 
 class Mining:
@@ -55,8 +61,11 @@ class Mining:
                 self.told = True
             return
 
-    def put(self, transactions: Sequence[Signed]) -> None:
-        """Let one block have these, in this order, and no others; all of one account. Raises BenchError."""
+    def put(self, transactions: Sequence[Signed]) -> int:
+        """Let one block have these, in this order, and no others; all of one account. The last one's block.
+
+        Raises BenchError.
+        """
         if self.told:
             submit(self.node, transactions)
             self.node.ask("evm_mine")
@@ -64,7 +73,7 @@ class Mining:
             # What cannot run before another one waits for it: the first nonce comes last, and with it all can run.
             submit(self.node, transactions[:0:-1])
             submit(self.node, transactions[:1])
-        included(self.node, transactions)
+        return int(included(self.node, transactions)[-1]["blockNumber"], 16)
 
 
 class Filling:
@@ -83,17 +92,17 @@ class Filling:
 
     def fill(self, show: Show) -> Filled:
         """Puts all blocks of the shape. Raises BenchError if a transaction fails or is in a wrong block."""
+        heights: list[int] = []
         dense: list[int] = []
         newest: list[Signed] = []
         for number in range(self.shape.blocks):
             transactions = self.contents.block(number)
-            self._mining.put(transactions)
+            heights.append(self._mining.put(transactions))
             if self.shape.is_dense(number):
                 dense, newest = [*dense, _together(self.node, transactions)], transactions
             if number % 20 == 0 or number + 1 == self.shape.blocks:
                 show(f"filling {self.node.name}", number + 1, self.shape.blocks)
-        head = int(self.node.ask("eth_blockNumber"), 16)
-        return Filled(self.node, self.contents, head, tuple(dense), tuple(one.hash for one in newest))
+        return Filled(self.node, self.contents, tuple(heights), tuple(dense), tuple(one.hash for one in newest))
 
 
 def funded(node: Node, chain_id: int) -> Account:
@@ -105,10 +114,10 @@ def funded(node: Node, chain_id: int) -> Account:
             (rich, *_) = node.ask("eth_accounts")
             given = {"from": rich, "to": address, "value": hex(2 * _ENOUGH)}
             included(node, [Signed("", node.ask("eth_sendTransaction", given))])
-        except (Refused, ValueError):
+        except (BenchError, ValueError) as error:
             raise BenchError(
                 f"{node.name}: {address} has too little ether on chain {chain_id}, and the node has no account that "
-                "gives it some: it is the first account of the words that development nodes use"
+                f"gives it some ({error}): it is the first account of the words that development nodes use"
             ) from None
     # What an earlier run left in the pool is included with the first block.
     payer.nonce = int(node.ask("eth_getTransactionCount", address, "pending"), 16)
@@ -129,7 +138,12 @@ def included(node: Node, transactions: Sequence[Signed]) -> list[dict[str, Any]]
     deadline = time.monotonic() + _INCLUSION
     while missing := [one for one in transactions if one.hash not in receipts]:
         for piece in _pieces(missing):
-            found = node.ask_all([("eth_getTransactionReceipt", [one.hash]) for one in piece])
+            try:
+                found = node.ask_all([("eth_getTransactionReceipt", [one.hash]) for one in piece])
+            except Refused as error:
+                if not error.starting:
+                    raise
+                break
             receipts |= {one.hash: receipt for one, receipt in zip(piece, found, strict=True) if receipt}
         if len(receipts) < len(transactions):
             if time.monotonic() > deadline:
