@@ -94,22 +94,21 @@ impl PyInline {
 
     fn run_batch(&self, view: Option<&Arc<View>>, calls: &[Plain<'_>], json: &mut Vec<u8>) -> Option<()> {
         let rows: Vec<&Row> = calls.iter().map(|call| self.row(call)).collect::<Option<_>>()?;
-        let begun = Instant::now();
-        let mut ends = Vec::with_capacity(calls.len());
+        let (mut taken, mut all) = (Vec::with_capacity(calls.len()), Duration::ZERO);
         for (row, call) in rows.iter().zip(calls) {
-            json.push(if ends.is_empty() { b'[' } else { b',' });
+            json.push(if taken.is_empty() { b'[' } else { b',' });
+            let begun = Instant::now();
             self.add(view, row, call, json)?;
-            let end = begun.elapsed();
-            if end > TURN || json.len() > self.limits.response {
+            let took = begun.elapsed();
+            all += took;
+            if all > TURN || json.len() > self.limits.response {
                 return None;
             }
-            ends.push(end);
+            taken.push(took);
         }
         json.push(b']');
-        let mut before = Duration::ZERO;
-        for (row, end) in rows.iter().zip(ends) {
-            row.count(end - before);
-            before = end;
+        for (row, took) in rows.iter().zip(taken) {
+            row.count(took);
         }
         Some(())
     }
