@@ -8,9 +8,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from live.blocks import wait_for
+
 # Where Debian and its kin keep them.
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 _USER = "postgres"
+_START_TIME = 60.0
 
 
 def programs() -> Path | None:
@@ -32,22 +35,21 @@ def server(folder: Path) -> Iterator[str]:
         setup = ["--pgdata", data, "--auth", "trust", "--username", _USER, "--encoding", "UTF8", "--no-sync"]
         subprocess.run([folder / "initdb", *setup], user=user, cwd=place, check=True, capture_output=True)
         options = ["-c", "listen_addresses=", "-c", "fsync=off", "-c", f"unix_socket_directories={place}"]
-        running = subprocess.Popen(
-            [folder / "postgres", "-D", data, *options],
-            user=user,
-            cwd=place,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+        # To a file: a pipe that nobody reads is full after some hundred errors, and then every query waits.
+        told = Path(place) / "log"
+        with told.open("wb") as log:
+            running = subprocess.Popen(
+                [folder / "postgres", "-D", data, *options], user=user, cwd=place, stdout=subprocess.DEVNULL, stderr=log
+            )
         try:
-            assert running.stderr is not None
-            for line in running.stderr:
-                if b"ready to accept connections" in line:
-                    break
-            else:
-                raise RuntimeError(f"postgres ended with {running.wait()}")
+            wait_for(
+                lambda: running.poll() is not None or b"ready to accept connections" in told.read_bytes(),
+                _START_TIME,
+                "postgres",
+            )
+            if running.poll() is not None:
+                raise RuntimeError(f"postgres ended with {running.returncode}: {told.read_text()}")
             yield f"postgresql+psycopg://{_USER}@/postgres?host={place}"
         finally:
             running.terminate()
-            # What it still says must not hold it up.
-            running.communicate()
+            running.wait()
