@@ -14,20 +14,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A callable of Python that hears how far the work is. What it raises, and Ctrl-C, ends the work.
 pub struct Progress {
     callable: Py<PyAny>,
-    looked: Instant,
+    looked: Option<Instant>,
     ended: PyResult<()>,
 }
 
 impl Progress {
-    /// Calls it about ten times a second, and whenever it is to know `at_once`.
+    /// Calls it the first time, then about ten times a second, and whenever it is to know `at_once`.
     pub fn tell<A>(&mut self, at_once: bool, arguments: A) -> ControlFlow<()>
     where
         A: for<'py> PyCallArgs<'py>,
     {
-        if !at_once && self.looked.elapsed() < LOOK_EVERY {
+        if !at_once && self.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
             return ControlFlow::Continue(());
         }
-        self.looked = Instant::now();
+        self.looked = Some(Instant::now());
         self.ended = Python::attach(|py| {
             self.callable.call1(py, arguments)?;
             py.check_signals()
@@ -54,7 +54,7 @@ pub fn watching<T: Send, E: Send>(
 where
     PyErr: From<E>,
 {
-    let mut progress = Progress { callable: progress.unbind(), looked: Instant::now(), ended: Ok(()) };
+    let mut progress = Progress { callable: progress.unbind(), looked: None, ended: Ok(()) };
     let result = py.detach(|| work(&mut progress));
     progress.ended?;
     Ok(result?)
