@@ -86,7 +86,7 @@ class FakeNode:
         self.tiers.append(orjson.loads(limits))
         return self
 
-    def inline(self, response: int, depth: int, batch: int) -> FakeInline:
+    def inline(self, response: int, depth: int, batch: int, quick: float) -> FakeInline:
         return FakeInline()
 
     def view(self) -> FakeView:

@@ -138,10 +138,26 @@ def test_calls_of_the_short_way_are_counted(still: Node) -> None:
 
 def test_a_call_that_is_not_quick_is_told_with_its_time(still: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     ways = Ways(still)
-    monkeypatch.setattr(ways.dispatcher, "_inline", lambda *_: (b"{}", ("eth_getBalance", 0.02, 7)))
+    monkeypatch.setattr(ways.dispatcher, "_inline", lambda *_: (b"{}", [("eth_getBalance", 0.02, 7)]))
     assert ways.short(b"") == b"{}"
     timing = ways.dispatcher.counts.timings["eth_getBalance"]
     assert (timing.calls, timing.quick, timing.seconds) == (1, 0, 0.02)
+
+
+def test_each_call_of_a_batch_that_is_not_quick_is_told(still: Node) -> None:
+    inline = still.inline(20_000, 8, 5, 0.0)
+    found = inline.answer(orjson.dumps([BALANCE, call("eth_chainId", ident=2)]))
+    assert found is not None
+    answer, slow = found
+    results = [orjson.dumps(each["result"]) for each in orjson.loads(answer)]
+    assert [(name, size) for name, _, size in slow] == [
+        ("eth_getBalance", len(results[0])),
+        ("eth_chainId", len(results[1])),
+    ]
+    assert all(seconds > 0 for _, seconds, _ in slow)
+    assert inline.take() == []
+    with pytest.raises(ValueError, match="quick"):
+        still.inline(20_000, 8, 5, -1.0)
 
 
 # What the status says changes by the millisecond.

@@ -28,7 +28,7 @@ Slow = tuple[str, float, int]
 class Inline(Protocol):
     """The short way of calls that run at once and change nothing: from body to answer in one go."""
 
-    def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> tuple[bytes, Slow | None] | None:
+    def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> tuple[bytes, list[Slow]] | None:
         """The answer to the body at `start` of `data`; None where it has to go the long way: then nothing was done.
 
         With `head`, the first lines of an HTTP response, it is a whole response.
@@ -44,8 +44,11 @@ class Inline(Protocol):
 class Core(Reader, Protocol):
     """The running node."""
 
-    def inline(self, response: int, depth: int, batch: int) -> Inline:
-        """The short way: for answers of `response` bytes, bodies nested `depth` deep and batches of `batch` at most."""
+    def inline(self, response: int, depth: int, batch: int, quick: float) -> Inline:
+        """The short way: for answers of `response` bytes, bodies nested `depth` deep and batches of `batch` at most.
+
+        What takes at most `quick` seconds is counted there, the rest told.
+        """
 
     def view(self) -> Reader:
         """Pin the newest view: everything it is asked is answered from that one."""

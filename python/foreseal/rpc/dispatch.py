@@ -13,7 +13,7 @@ from foreseal.rpc import codes, discovery
 from foreseal.rpc.calls import Calls
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
-from foreseal.rpc.counts import Counts
+from foreseal.rpc.counts import QUICK, Counts
 from foreseal.rpc.envelope import NULL, InvalidRequest, failure, is_deeper, over_limit, read_call, success
 from foreseal.rpc.limits import Allowance, Limits
 from foreseal.rpc.meter import Meter
@@ -64,7 +64,7 @@ class Dispatcher:
         self._limits = limits
         self._largest = limits.response
         self._shallow = 2 * limits.depth
-        inline = core.inline(limits.response, limits.depth, limits.batch)
+        inline = core.inline(limits.response, limits.depth, limits.batch, QUICK)
         for method in (*(forbidden or ()), *registry.methods, *discovery.METHODS):
             inline.leave_out(method)
         registry.watchers.append(inline.leave_out)
@@ -84,8 +84,8 @@ class Dispatcher:
         if found is None:
             return None
         answer, slow = found
-        if slow is not None:
-            self.counts.add(*slow, self._tier)
+        for call in slow:
+            self.counts.add(*call, self._tier)
         return answer
 
     def answer(

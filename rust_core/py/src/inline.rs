@@ -13,8 +13,6 @@ use pyo3::types::PyBytes;
 
 use crate::input::Input;
 
-/// A call that takes longer is told to whoever asked, with its time.
-const QUICK: Duration = Duration::from_micros(100);
 /// A batch that takes longer is begun anew, in turns with other requests: what it asks changes nothing.
 const TURN: Duration = Duration::from_millis(1);
 
@@ -37,6 +35,8 @@ struct Limits {
     depth: usize,
     /// Calls of a batch.
     batch: usize,
+    /// A call that takes longer is told to whoever asked, with its time.
+    quick: Duration,
 }
 
 /// A method, and its quick calls since they were last taken.
@@ -50,12 +50,12 @@ struct Row {
 /// Answers, as they are put together.
 struct Answers {
     json: Vec<u8>,
-    slow: Option<Slow>,
+    slow: Vec<Slow>,
 }
 
 impl PyInline {
     /// Takes what runs at once and is for everyone.
-    pub fn new(api: Arc<Api>, response: usize, depth: usize, batch: usize) -> Self {
+    pub fn new(api: Arc<Api>, response: usize, depth: usize, batch: usize, quick: Duration) -> Self {
         let taken =
             methods().filter(|method| (method.cost, method.access) == (Cost::Inline, Access::Everyone));
         let row = |method| Row {
@@ -65,25 +65,19 @@ impl PyInline {
             nanos: AtomicU64::new(0),
         };
         let rows = taken.map(|method| (method.name, row(method))).collect();
-        Self { api, rows, limits: Limits { response, depth, batch } }
+        Self { api, rows, limits: Limits { response, depth, batch, quick } }
     }
 
     /// The answers to `body` from `view`; `None` where it has to go the long way.
     fn run(&self, view: Option<&Arc<View>>, body: &[u8]) -> Option<Answers> {
-        let mut answers = Answers { json: Vec::new(), slow: None };
+        let mut answers = Answers { json: Vec::new(), slow: Vec::new() };
         match read(body, self.limits.depth, self.limits.batch)? {
             Body::Call(call) => {
                 let row = self.row(&call)?;
-                let begun = Instant::now();
-                let size = self.add(view, row, &call, &mut answers.json)?;
-                let took = begun.elapsed();
-                if took <= QUICK {
-                    row.count(took);
-                } else {
-                    answers.slow = Some((row.method.name, took.as_secs_f64(), size));
-                }
+                let (took, size) = self.add(view, row, &call, &mut answers.json)?;
+                self.count(row, took, size, &mut answers.slow);
             }
-            Body::Batch(calls) => self.run_batch(view, &calls, &mut answers.json)?,
+            Body::Batch(calls) => self.run_batch(view, &calls, &mut answers)?,
         }
         Some(answers)
     }
@@ -92,36 +86,46 @@ impl PyInline {
         self.rows.get(call.method).filter(|row| !row.left_out.load(Relaxed))
     }
 
-    fn run_batch(&self, view: Option<&Arc<View>>, calls: &[Plain<'_>], json: &mut Vec<u8>) -> Option<()> {
+    fn run_batch(&self, view: Option<&Arc<View>>, calls: &[Plain<'_>], answers: &mut Answers) -> Option<()> {
         let rows: Vec<&Row> = calls.iter().map(|call| self.row(call)).collect::<Option<_>>()?;
         let (mut taken, mut all) = (Vec::with_capacity(calls.len()), Duration::ZERO);
         for (row, call) in rows.iter().zip(calls) {
-            json.push(if taken.is_empty() { b'[' } else { b',' });
-            let begun = Instant::now();
-            self.add(view, row, call, json)?;
-            let took = begun.elapsed();
+            answers.json.push(if taken.is_empty() { b'[' } else { b',' });
+            let (took, size) = self.add(view, row, call, &mut answers.json)?;
             all += took;
-            if all > TURN || json.len() > self.limits.response {
+            if all > TURN || answers.json.len() > self.limits.response {
                 return None;
             }
-            taken.push(took);
+            taken.push((took, size));
         }
-        json.push(b']');
-        for (row, took) in rows.iter().zip(taken) {
-            row.count(took);
+        answers.json.push(b']');
+        for (row, (took, size)) in rows.iter().zip(taken) {
+            self.count(row, took, size, &mut answers.slow);
         }
         Some(())
     }
 
-    /// Adds the answer to one call; bytes of its result.
+    /// Counts a quick call; adds another one to `slow`.
+    fn count(&self, row: &Row, took: Duration, size: usize, slow: &mut Vec<Slow>) {
+        if took > self.limits.quick {
+            slow.push((row.method.name, took.as_secs_f64(), size));
+        } else {
+            row.calls.fetch_add(1, Relaxed);
+            row.nanos.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        }
+    }
+
+    /// Adds the answer to one call; its time and the bytes of its result.
     fn add(
         &self,
         view: Option<&Arc<View>>,
         row: &Row,
         call: &Plain<'_>,
         json: &mut Vec<u8>,
-    ) -> Option<usize> {
+    ) -> Option<(Duration, usize)> {
+        let begun = Instant::now();
         let result = self.api.run(view, row.method, call.params.as_bytes()).ok()?;
+        let took = begun.elapsed();
         if result.len() > self.limits.response {
             return None;
         }
@@ -131,14 +135,7 @@ impl PyInline {
         json.extend_from_slice(b",\"result\":");
         json.extend_from_slice(&result);
         json.push(b'}');
-        Some(result.len())
-    }
-}
-
-impl Row {
-    fn count(&self, took: Duration) {
-        self.calls.fetch_add(1, Relaxed);
-        self.nanos.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        Some((took, result.len()))
     }
 }
 
@@ -147,8 +144,8 @@ impl PyInline {
     /// The answer to the body that begins at `start` of `data`; None where it has to go the long way: then nothing was done.
     ///
     /// With `head`, the first lines of an HTTP response, it is a whole response: `head`, the freshness of the view that
-    /// answered, the length, the answer. The second of the pair is None, or what a call that was not quick took: its
-    /// method, seconds and bytes of its result. Quick ones are counted here.
+    /// answered, the length, the answer. The second of the pair has the calls that were not quick: method, seconds, bytes of
+    /// the result. Quick ones are counted here.
     #[pyo3(signature = (data, start=0, head=None))]
     fn answer<'py>(
         &self,
@@ -156,7 +153,7 @@ impl PyInline {
         data: Input<'_>,
         start: usize,
         head: Option<Input<'_>>,
-    ) -> PyResult<Option<(Bound<'py, PyBytes>, Option<Slow>)>> {
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, Vec<Slow>)>> {
         let node = self.api.node();
         let age = head.is_some().then(|| node.age().as_millis());
         let view = node.view();

@@ -2,11 +2,13 @@
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
 use foreseal_node::{FollowerStatus, Node, Surroundings, View};
 use foreseal_rpc::{Api, Cost, Error, Reply, RpcError, Subscriptions};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -138,9 +140,12 @@ impl PyNode {
     }
 
     /// Answers what runs at once and changes nothing without going through `call`: a result of at most `response` bytes, a body
-    /// that nests `depth` arrays and objects, a batch of `batch` calls. What is more goes the long way.
-    fn inline(&self, response: usize, depth: usize, batch: usize) -> PyInline {
-        PyInline::new(self.api.clone(), response, depth, batch)
+    /// that nests `depth` arrays and objects, a batch of `batch` calls. What is more goes the long way. Calls that take at most
+    /// `quick` seconds are counted there. Raises ValueError if that is no time.
+    fn inline(&self, response: usize, depth: usize, batch: usize, quick: f64) -> PyResult<PyInline> {
+        let quick = Duration::try_from_secs_f64(quick)
+            .map_err(|error| PyValueError::new_err(format!("quick: {error}")))?;
+        Ok(PyInline::new(self.api.clone(), response, depth, batch, quick))
     }
 
     /// The newest view, to answer several calls from.
