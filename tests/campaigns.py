@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benches.origin import origin, save
+from foreseal.bench.origin import origin, save
 
 T = TypeVar("T", int, float)
 # Faults that are shown; all of them count.

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benches.origin import origin, save
+from foreseal.bench.origin import origin, save
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import orjson
 import uvloop
 from benches.load.client import CONNECTIONS, run
-from benches.origin import origin, save
 
 from foreseal.bench.figures import Figures, Latencies
+from foreseal.bench.origin import origin, save
 from foreseal.server.listening import FRONTS
 
 RESULT = Path(__file__).parents[1] / "results" / "load.json"

@@ -30,7 +30,9 @@ from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.start import first_answer
 from benches.load.visible import deploy
 from benches.load.wallets import wallets
-from benches.origin import origin, save
+
+from foreseal.bench.origin import origin, save
+from foreseal.bench.processes import Processes
 
 RESULT = Path(__file__).parents[1] / "results" / "fanout.json"
 PACKAGES = ("granian", "uvicorn", "websockets", "orjson", "uvloop")
@@ -42,7 +44,6 @@ FILES = 16_384
 PATIENCE = 60
 # Seconds between looks whether the server is done, and the share of a core below which it is.
 LOOK, IDLE = 0.5, 0.06
-_TICKS = os.sysconf("SC_CLK_TCK")
 _DURABLE = re.compile(r"^(\S+Z) +DEBUG .*step is durable .*?hash=(0x[0-9a-f]{64})")
 _LISTENS = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
@@ -56,15 +57,10 @@ class Server:
     synced: dict[str, float] = field(default_factory=dict)
     """Unix time at which each step was durable, by its hash."""
 
-    def cpu(self) -> float:
-        """Seconds that its threads have run."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def resident(self) -> int:
-        """Bytes."""
-        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
-        return int(found[1]) * 1024 if found else 0
+    @property
+    def used(self) -> Processes:
+        """What it takes of the machine."""
+        return Processes(self.process.pid)
 
     def read(self) -> None:
         """Follow its output to the end."""
@@ -171,14 +167,14 @@ async def load(port: int, seconds: float, create: bool) -> str:
 
 def loaded(server: Server, seconds: float, create: bool = False) -> tuple[str, float, float]:
     """Do `load`, and wait until the server has nothing left to do: the contract, seconds of its CPU, seconds in all."""
-    cpu, began = server.cpu(), time.monotonic()
+    cpu, began = server.used.cpu(), time.monotonic()
     contract = uvloop.run(load(server.port, seconds, create))
     deadline = time.monotonic() + PATIENCE
     while True:
-        before = server.cpu()
+        before = server.used.cpu()
         time.sleep(LOOK)
-        if server.cpu() - before < IDLE * LOOK or time.monotonic() > deadline:
-            return contract, server.cpu() - cpu, time.monotonic() - began
+        if server.used.cpu() - before < IDLE * LOOK or time.monotonic() > deadline:
+            return contract, server.used.cpu() - cpu, time.monotonic() - began
 
 
 def delays(arrived: list[list[Any]], synced: dict[str, float]) -> dict[str, Any]:
@@ -193,11 +189,11 @@ def measure(kind: str, count: int, seconds: float) -> dict[str, Any]:
     with served(kind) as server:
         contract, *_ = loaded(server, 1.0, create=True)
         _, without, alone_for = loaded(server, seconds / 2)
-        alone = server.resident()
+        alone = server.used.resident()
         crowd = Crowd(server.port, count, contract)
-        connected = server.resident()
+        connected = server.used.resident()
         _, with_them, took = loaded(server, seconds)
-        busy = server.resident()
+        busy = server.used.resident()
         seen = crowd.end()
     arrived = delays(seen["arrived"], server.synced)
     expected = count * LOGS * round(seconds * 1000 / STEP_MS)

@@ -1,7 +1,6 @@
 """How long a development node takes from the command to its first answer, and what it holds in memory when idle."""
 
 import asyncio
-import re
 import statistics
 import time
 from pathlib import Path
@@ -9,7 +8,9 @@ from pathlib import Path
 import uvloop
 from benches.load.__main__ import served
 from benches.load.lanes import Lane
-from benches.origin import origin, save
+
+from foreseal.bench.origin import origin, save
+from foreseal.bench.processes import listening_on
 
 RESULT = Path(__file__).parents[1] / "results" / "start.json"
 ROUNDS, IDLE_SECONDS = 7, 10
@@ -28,19 +29,6 @@ async def first_answer(port: int) -> None:
             return
 
 
-def resident_mb() -> float:
-    """Resident megabytes of the one running node."""
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            command = status.with_name("cmdline").read_bytes()
-            if b"foreseal\0dev" in command:
-                found = re.search(r"VmRSS:\s+(\d+)", status.read_text())
-                return int(found[1]) / 1000 if found else 0.0
-        except OSError:
-            continue
-    raise RuntimeError("no node is running")
-
-
 def main() -> None:
     """Measure, print and save."""
     starts = []
@@ -52,7 +40,9 @@ def main() -> None:
             starts.append((time.perf_counter() - began) * 1000)
             if number == ROUNDS - 1:
                 time.sleep(IDLE_SECONDS)
-                resident = resident_mb()
+                found = listening_on(port)
+                assert found is not None, "it runs on this machine"
+                resident = found.resident() / 1e6
     median = statistics.median(starts)
     print(f"start to first answer: median {median:.0f} ms of {ROUNDS}; idle after {IDLE_SECONDS} s: {resident:.0f} MB")
     report = origin("python -m benches.load.start", ("granian", "orjson", "uvloop")) | {

@@ -23,7 +23,8 @@ from benches.load.__main__ import served
 from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 from benches.load.websocket import Subscriber
-from benches.origin import origin, save
+
+from foreseal.bench.origin import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "visible.json"
 PACKAGES = ("granian", "orjson", "uvloop")

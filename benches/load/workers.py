@@ -22,9 +22,9 @@ import uvloop
 from benches.load.client import CONNECTIONS, run
 from benches.load.lanes import Lane, quantiles
 from benches.load.wallets import wallets
-from benches.origin import origin, save
 
 from foreseal.bench.figures import Figures, Latencies
+from foreseal.bench.origin import origin, save
 
 RESULT = Path(__file__).parents[1] / "results" / "workers.json"
 PACKAGES = ("granian", "orjson", "uvloop")

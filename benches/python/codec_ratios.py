@@ -9,8 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 
-from benches.origin import origin, save
 from benches.python.codec_cases import Case, cases
+
+from foreseal.bench.origin import origin, save
 
 # Many short rounds: on a busy machine some of them run undisturbed, and the best one counts.
 ROUND_SECONDS = 0.002

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from benches.origin import origin
 from benches.python.codec_ratios import PEERS
+
+from foreseal.bench.origin import origin
 
 
 def pytest_benchmark_update_json(config: pytest.Config, output_json: dict[str, Any]) -> None:

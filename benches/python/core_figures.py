@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from benches.origin import origin, save
+from foreseal.bench.origin import origin, save
 
 RESULT = Path("benches/results/core.json")
 CRITERION = Path("target/criterion")

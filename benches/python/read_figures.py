@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 from statistics import median
 
-from benches.origin import origin, save
 from benches.python.core_figures import CRITERION, nanoseconds
+
+from foreseal.bench.origin import origin, save
 
 RESULT = Path("benches/results/reads.json")
 # Where the suite leaves what it measures without criterion.

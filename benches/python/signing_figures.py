@@ -6,8 +6,9 @@ Run from the repository: `python -m benches.python.signing_figures`.
 import subprocess
 from pathlib import Path
 
-from benches.origin import origin, save
 from benches.python.core_figures import Figure, measured
+
+from foreseal.bench.origin import origin, save
 
 RESULT = Path("benches/results/signing.json")
 FIGURES = (

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from benches.origin import origin, save
 from benches.testing_suite.environment import prepare, versions
+
+from foreseal.bench.origin import origin, save
 
 HERE = Path(__file__).parent
 PROJECT = HERE / "project"

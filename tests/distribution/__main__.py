@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from benches.origin import origin, save
-
 from distribution.build import ROOT, build_from, build_sdist, build_wheel
 from distribution.clean import CleanEnvironment
 from distribution.walk import EXAMPLES, PAGES, Walk
+from foreseal.bench.origin import origin, save
 
 # Milliseconds of a module's import, from the first line of a new process on.
 IMPORT = "import time; began = time.perf_counter(); import {module}; print((time.perf_counter() - began) * 1000)"

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import orjson
-from benches.origin import origin, save
 
+from foreseal.bench.origin import origin, save
 from fuzz.campaign import Run, build, fuzz, rust_targets, versions
 from fuzz.targets import TARGETS
 
