@@ -16,7 +16,7 @@ use revm::{
     state::{Account as EvmAccount, AccountInfo},
 };
 
-use crate::trace::TraceLimit;
+use crate::{deadline::Deadline, trace::TraceLimit};
 
 /// What ends an execution from outside, on its way through revm.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -67,6 +67,8 @@ pub struct Cache<'a> {
     changed: Vec<Address>,
     /// Is loaded with a nonce that it does not have; see [`Cache::pretend_used`].
     pretended: Option<Address>,
+    /// When the reader is no longer asked.
+    deadline: Option<Deadline>,
 }
 
 fn account_of(info: &AccountInfo) -> Account {
@@ -153,7 +155,13 @@ impl<'a> Cache<'a> {
             codes: B256Map::default(),
             changed: Vec::new(),
             pretended: None,
+            deadline: None,
         }
+    }
+
+    /// What revm asks for is not read any more once the deadline has passed.
+    pub fn keep(&mut self, deadline: Deadline) {
+        self.deadline = Some(deadline);
     }
 
     fn entry(&mut self, address: Address) -> Result<&mut Entry<'a>, StateError> {
@@ -310,10 +318,21 @@ impl Entry<'_> {
     }
 }
 
+/// Before the reader is asked: fails once the deadline has passed.
+fn look(deadline: Option<Deadline>) -> Result<(), Interruption> {
+    match deadline {
+        Some(deadline) if deadline.has_passed() => Err(Interruption::TimeLimit(deadline.limit())),
+        _ => Ok(()),
+    }
+}
+
 impl Database for Cache<'_> {
     type Error = Interruption;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Interruption> {
+        if self.deadline.is_some() && !self.entries.contains_key(&address) {
+            look(self.deadline)?;
+        }
         let pretended = self.pretended == Some(address);
         let mut info = self.entry(address)?.info.clone();
         if let Some(info) = info.as_mut().filter(|_| pretended) {
@@ -329,17 +348,19 @@ impl Database for Cache<'_> {
         if let Some(code) = self.codes.get(&hash) {
             return Ok(code.clone());
         }
+        look(self.deadline)?;
         let code = self.reader.code(&hash)?;
         self.codes.insert(hash, code.clone());
         Ok(code)
     }
 
     fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Interruption> {
-        let reader = self.reader;
+        let (reader, deadline) = (self.reader, self.deadline);
         let entry = self.entry(address)?;
         if let Some(slot) = entry.slots.get(&slot) {
             return Ok(slot.value);
         }
+        look(deadline)?;
         if entry.detached || entry.info.is_none() {
             return Ok(U256::ZERO);
         }
@@ -353,6 +374,7 @@ impl Database for Cache<'_> {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, Interruption> {
+        look(self.deadline)?;
         Ok(self.hashes.block_hash(number)?.unwrap_or_default())
     }
 }

@@ -61,6 +61,8 @@ impl<'a> Environment<'a> {
 pub fn rules(spec: &ChainSpec, header: &Header) -> CfgEnv {
     let fork = spec.fork(header);
     let mut cfg = CfgEnv::new_with_spec(fork).with_chain_id(spec.chain_id());
+    // What bounds memory is its price in gas.
+    cfg.memory_limit = u64::MAX;
     if fork.is_enabled_in(SpecId::CANCUN)
         && let Some(params) = spec.blob_params(header.timestamp)
     {

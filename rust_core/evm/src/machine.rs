@@ -18,7 +18,7 @@ use revm::{
     },
     inspector::{Inspector, InspectorEvmTr, InspectorHandler},
     interpreter::{
-        Instruction,
+        Instruction, InstructionResult,
         interpreter::EthInterpreter,
         interpreter_action::{CreateInputs, FrameInit, FrameInput},
     },
@@ -28,7 +28,7 @@ use revm::{
 
 use crate::{
     cache::{Cache, Interruption},
-    deadline::{Deadline, Watch, jumpdest},
+    deadline::{Deadline, STRICT, STRICT_MEMORY, Watch, jumpdest},
     precompiles::{MovedPrecompiles, Precompiles},
 };
 
@@ -71,6 +71,14 @@ impl<'a, I> Machine<'a, I> {
         self.0.ctx.chain = Watch::new(deadline);
         let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
         self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
+        if deadline.is_strict() {
+            for (opcode, run) in STRICT {
+                let gas = self.0.instruction.gas_table()[usize::from(*opcode)];
+                self.0.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
+            }
+            self.0.ctx.cfg.memory_limit = STRICT_MEMORY;
+            self.cache().keep(deadline);
+        }
     }
 
     /// Whether transactions must offer the base fee; if not, they pay nothing for gas.
@@ -212,7 +220,12 @@ impl<'a, I> EvmTr for Machine<'a, I> {
         &mut self,
         input: FrameInit,
     ) -> Result<FrameInitResult<'_, Frame>, ContextError<Interruption>> {
-        self.0.ctx.chain.look()?;
+        let watch = &self.0.ctx.chain;
+        watch.look()?;
+        watch.refuse(|| match &input.frame_input {
+            FrameInput::Call(inputs) => self.0.precompiles.is_long(inputs),
+            FrameInput::Create(_) | FrameInput::Empty => false,
+        })?;
         let blocked = match &input.frame_input {
             FrameInput::Create(inputs) => self.blocked(inputs).map_err(ContextError::Db)?,
             FrameInput::Call(_) | FrameInput::Empty => None,
@@ -232,7 +245,12 @@ impl<'a, I> EvmTr for Machine<'a, I> {
     }
 
     fn frame_run(&mut self) -> Result<FrameInitOrResult<Frame>, ContextError<Interruption>> {
-        self.0.frame_run()
+        let next = self.0.frame_run()?;
+        if let ItemOrResult::Result(result) = &next {
+            let result = result.interpreter_result().result;
+            self.0.ctx.chain.refuse(|| result == InstructionResult::MemoryLimitOOG)?;
+        }
+        Ok(next)
     }
 
     fn frame_return_result(

@@ -12,8 +12,12 @@ use revm::{
     context_interface::ContextTr,
     handler::{EthPrecompiles, PrecompileProvider},
     interpreter::{CallInputs, InterpreterResult},
-    precompile::{Crypto, PrecompileHalt, install_crypto, kzg_point_evaluation::blst::verify_kzg_proof},
+    precompile::{
+        Crypto, PrecompileHalt, install_crypto, kzg_point_evaluation::blst::verify_kzg_proof, u64_to_address,
+    },
 };
+
+use crate::deadline::STRICT_INPUT;
 
 static ARITHMETIC: Once = Once::new();
 
@@ -66,6 +70,20 @@ impl Precompiles {
         });
         let moved = (!moved.is_empty()).then(|| Box::new(moved));
         Self { rules: EthPrecompiles::new(fork), moved }
+    }
+
+    /// Whether a precompiled contract answers that may take more than some microseconds: any but the oldest four, and
+    /// those with much to read.
+    pub fn is_long(&self, inputs: &CallInputs) -> bool {
+        let address = match self.moved.as_ref().and_then(|moved| moved.get(&inputs.bytecode_address)) {
+            None => inputs.bytecode_address,
+            Some(None) => return false,
+            Some(Some(original)) => *original,
+        };
+        let oldest = 1..=4;
+        self.rules.contains(&address)
+            && (inputs.input.len() > STRICT_INPUT
+                || !oldest.clone().any(|number| address == u64_to_address(number)))
     }
 }
 

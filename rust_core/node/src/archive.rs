@@ -46,6 +46,11 @@ impl Archive {
         Ok(Some(block))
     }
 
+    /// The block, if it was asked for lately.
+    pub fn in_memory(&self, number: u64) -> Option<Arc<Executed>> {
+        self.blocks.get(&number)
+    }
+
     pub fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {
         match self.blocks.get(&number) {
             Some(block) => Ok(Some(Moment::of(block))),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod archive;
+mod at_hand;
 mod backlog;
 mod backup;
 mod by_hand;

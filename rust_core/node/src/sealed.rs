@@ -111,6 +111,14 @@ impl Sealed {
         }
     }
 
+    /// As [`Self::block`], of the blocks that are not read anew.
+    pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
+        match self.older(number) {
+            Some(archive) => archive.in_memory(number),
+            None => self.in_memory(number).cloned(),
+        }
+    }
+
     /// As [`Self::block`], with its table of steps even if memory has forgotten that.
     pub fn with_steps(&self, number: u64) -> Result<Option<Arc<Executed>>, StateError> {
         let found = self.block(number)?;

@@ -184,7 +184,7 @@ impl View {
     }
 
     /// Where a step or block with this hash may be; possibly ahead of this view.
-    fn step_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
+    pub(crate) fn step_position(&self, hash: &B256) -> Result<Option<Position>, StateError> {
         match (self.lookup.step(hash), self.sealed.archive()) {
             (None, Some(archive)) => archive.step(hash),
             (found, _) => Ok(found),

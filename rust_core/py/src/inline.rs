@@ -1,13 +1,13 @@
 //! The short way of nearly all calls: from the bytes of a body to the bytes of its answer, in one go.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use alloy_primitives::map::HashMap;
 use foreseal_node::View;
 use foreseal_rpc::plain::{Body, Plain, read};
-use foreseal_rpc::{Access, Api, Cost, Method, methods};
+use foreseal_rpc::{Access, Api, Attempt, Cost, Method, methods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -16,16 +16,25 @@ use crate::input::Input;
 /// A batch that takes longer is begun anew, in turns with other requests: what it asks changes nothing.
 const TURN: Duration = Duration::from_millis(1);
 
+/// A call that took longer was long, even if it came to its end.
+const LONG: Duration = Duration::from_millis(1);
+
+/// Room for each answer of a batch, to begin with (bytes).
+const ANSWER: usize = 128;
+
 /// What is said of a call that was not quick: its method, seconds, bytes of its result.
 type Slow = (&'static str, f64, usize);
 
-/// Answers bodies whose calls are all of methods that run at once and change nothing, are written plainly and end well.
+/// Answers bodies whose calls are all of methods that run at once and change nothing, are written plainly and end well; and
+/// those of methods that nearly always do ([`Cost::Short`]), unless this one would take long.
 /// To be used by the thread of the event loop alone.
 #[pyclass(name = "Inline", module = "foreseal._core", frozen)]
 pub struct PyInline {
     api: Arc<Api>,
     rows: HashMap<&'static str, Row>,
     limits: Limits,
+    /// Of batches with calls that may be long.
+    batches: Passing,
 }
 
 struct Limits {
@@ -43,66 +52,163 @@ struct Limits {
 struct Row {
     method: &'static Method,
     left_out: AtomicBool,
+    passing: Passing,
     calls: AtomicU64,
     nanos: AtomicU64,
 }
 
+/// What is not tried for a while, as it was too long lately: one the next time, then twice as many each time.
+#[derive(Default)]
+struct Passing {
+    /// How many are still passed by.
+    left: AtomicU32,
+    /// How many were, the last time.
+    width: AtomicU32,
+}
+
+impl Passing {
+    /// As many at most.
+    const MOST: u32 = 64;
+
+    /// Whether the next one is to be tried; counts those that are not.
+    fn tries(&self) -> bool {
+        let left = self.left.load(Relaxed);
+        if left > 0 {
+            self.left.store(left - 1, Relaxed);
+        }
+        left == 0
+    }
+
+    fn was_short(&self) {
+        self.width.store(0, Relaxed);
+    }
+
+    fn was_long(&self) {
+        let width = (2 * self.width.load(Relaxed)).clamp(1, Self::MOST);
+        self.width.store(width, Relaxed);
+        self.left.store(width, Relaxed);
+    }
+}
+
 /// Answers, as they are put together.
-struct Answers {
-    json: Vec<u8>,
+struct Answers<'a> {
+    json: Json<'a>,
     slow: Vec<Slow>,
 }
 
+/// JSON of a body.
+enum Json<'a> {
+    /// One answer, its parts still apart: they are written once, where they are to be.
+    Call {
+        id: &'a str,
+        result: Vec<u8>,
+    },
+    Batch(Vec<u8>),
+}
+
+impl Json<'_> {
+    fn parts(&self) -> [&[u8]; 5] {
+        match self {
+            Self::Call { id, result } => envelope(id, result),
+            Self::Batch(json) => [json, b"", b"", b"", b""],
+        }
+    }
+}
+
+/// An answer.
+fn envelope<'a>(id: &'a str, result: &'a [u8]) -> [&'a [u8]; 5] {
+    [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":", result, b"}"]
+}
+
+/// All of `parts`, one behind the other.
+fn joined<'py>(py: Python<'py>, parts: &[&[u8]]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, parts.iter().map(|part| part.len()).sum(), |mut bytes| {
+        for part in parts {
+            let (here, rest) = bytes.split_at_mut(part.len());
+            here.copy_from_slice(part);
+            bytes = rest;
+        }
+        Ok(())
+    })
+}
+
 impl PyInline {
-    /// Takes what runs at once and is for everyone.
+    /// Takes what runs at once, or is tried so, and is for everyone.
     pub fn new(api: Arc<Api>, response: usize, depth: usize, batch: usize, quick: Duration) -> Self {
-        let taken =
-            methods().filter(|method| (method.cost, method.access) == (Cost::Inline, Access::Everyone));
+        let taken = methods().filter(|method| {
+            matches!(method.cost, Cost::Inline | Cost::Short) && method.access == Access::Everyone
+        });
         let row = |method| Row {
             method,
             left_out: AtomicBool::new(false),
+            passing: Passing::default(),
             calls: AtomicU64::new(0),
             nanos: AtomicU64::new(0),
         };
         let rows = taken.map(|method| (method.name, row(method))).collect();
-        Self { api, rows, limits: Limits { response, depth, batch, quick } }
+        let limits = Limits { response, depth, batch, quick };
+        Self { api, rows, limits, batches: Passing::default() }
     }
 
     /// The answers to `body` from `view`; `None` where it has to go the long way.
-    fn run(&self, view: Option<&Arc<View>>, body: &[u8]) -> Option<Answers> {
-        let mut answers = Answers { json: Vec::new(), slow: Vec::new() };
+    fn run<'a>(&self, view: Option<&Arc<View>>, body: &'a [u8]) -> Option<Answers<'a>> {
         match read(body, self.limits.depth, self.limits.batch)? {
             Body::Call(call) => {
                 let row = self.row(&call)?;
-                let (took, size) = self.add(view, row, &call, &mut answers.json)?;
-                self.count(row, took, size, &mut answers.slow);
+                if !row.passing.tries() {
+                    return None;
+                }
+                let (result, took) = self.answer_to(view, row, &call)?;
+                let mut slow = Vec::new();
+                self.count(row, took, result.len(), &mut slow);
+                Some(Answers { json: Json::Call { id: call.id, result }, slow })
             }
-            Body::Batch(calls) => self.run_batch(view, &calls, &mut answers)?,
+            Body::Batch(calls) => {
+                let rows: Vec<&Row> = calls.iter().map(|call| self.row(call)).collect::<Option<_>>()?;
+                let may_be_long = rows.iter().any(|row| row.method.cost == Cost::Short);
+                if may_be_long && !self.batches.tries() {
+                    return None;
+                }
+                let answers = self.run_batch(view, &rows, &calls);
+                match &answers {
+                    Some(_) => self.batches.was_short(),
+                    None => self.batches.was_long(),
+                }
+                answers
+            }
         }
-        Some(answers)
     }
 
     fn row(&self, call: &Plain<'_>) -> Option<&Row> {
         self.rows.get(call.method).filter(|row| !row.left_out.load(Relaxed))
     }
 
-    fn run_batch(&self, view: Option<&Arc<View>>, calls: &[Plain<'_>], answers: &mut Answers) -> Option<()> {
-        let rows: Vec<&Row> = calls.iter().map(|call| self.row(call)).collect::<Option<_>>()?;
+    fn run_batch(
+        &self,
+        view: Option<&Arc<View>>,
+        rows: &[&Row],
+        calls: &[Plain<'_>],
+    ) -> Option<Answers<'static>> {
         let (mut taken, mut all) = (Vec::with_capacity(calls.len()), Duration::ZERO);
+        let mut json = Vec::with_capacity(ANSWER * calls.len());
         for (row, call) in rows.iter().zip(calls) {
-            answers.json.push(if taken.is_empty() { b'[' } else { b',' });
-            let (took, size) = self.add(view, row, call, &mut answers.json)?;
+            json.push(if taken.is_empty() { b'[' } else { b',' });
+            let (result, took) = self.answer_to(view, row, call)?;
+            for part in envelope(call.id, &result) {
+                json.extend_from_slice(part);
+            }
             all += took;
-            if all > TURN || answers.json.len() > self.limits.response {
+            if all > TURN || json.len() > self.limits.response {
                 return None;
             }
-            taken.push((took, size));
+            taken.push((took, result.len()));
         }
-        answers.json.push(b']');
+        json.push(b']');
+        let mut slow = Vec::new();
         for (row, (took, size)) in rows.iter().zip(taken) {
-            self.count(row, took, size, &mut answers.slow);
+            self.count(row, took, size, &mut slow);
         }
-        Some(())
+        Some(Answers { json: Json::Batch(json), slow })
     }
 
     /// Counts a quick call; adds another one to `slow`.
@@ -115,27 +221,28 @@ impl PyInline {
         }
     }
 
-    /// Adds the answer to one call; its time and the bytes of its result.
-    fn add(
+    /// The result of one call, and its time.
+    fn answer_to(
         &self,
         view: Option<&Arc<View>>,
         row: &Row,
         call: &Plain<'_>,
-        json: &mut Vec<u8>,
-    ) -> Option<(Duration, usize)> {
+    ) -> Option<(Vec<u8>, Duration)> {
         let begun = Instant::now();
-        let result = self.api.run(view, row.method, call.params.as_bytes()).ok()?;
+        let attempt = self.api.attempt(view, row.method, call.params.as_bytes());
         let took = begun.elapsed();
-        if result.len() > self.limits.response {
-            return None;
+        if row.method.cost == Cost::Short {
+            match attempt {
+                Attempt::Long => row.passing.was_long(),
+                _ if took > LONG => row.passing.was_long(),
+                Attempt::Answered(_) => row.passing.was_short(),
+                Attempt::Failed => {}
+            }
         }
-        json.reserve(40 + call.id.len() + result.len());
-        json.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        json.extend_from_slice(call.id.as_bytes());
-        json.extend_from_slice(b",\"result\":");
-        json.extend_from_slice(&result);
-        json.push(b'}');
-        Some((took, result.len()))
+        match attempt {
+            Attempt::Answered(result) if result.len() <= self.limits.response => Some((result, took)),
+            _ => None,
+        }
     }
 }
 
@@ -161,19 +268,15 @@ impl PyInline {
             return Ok(None);
         };
         let Answers { json, slow } = answers;
-        let Some(head) = head else { return Ok(Some((PyBytes::new(py, &json), slow))) };
+        let [first, id, middle, result, last] = json.parts();
+        let Some(head) = head else {
+            return Ok(Some((joined(py, &[first, id, middle, result, last])?, slow)));
+        };
         let (block, step) = view.map_or((0, 0), |view| (view.pending().number(), view.pending_index()));
-        let (age, length) = (age.unwrap_or_default(), json.len());
+        let age = age.unwrap_or_default();
+        let length: usize = json.parts().iter().map(|part| part.len()).sum();
         let lines = format!("x-foreseal-view: {block}.{step}; age={age}\r\ncontent-length: {length}\r\n\r\n");
-        let parts = [&*head, lines.as_bytes(), &json];
-        let whole = PyBytes::new_with(py, parts.iter().map(|part| part.len()).sum(), |mut bytes| {
-            for part in parts {
-                let (here, rest) = bytes.split_at_mut(part.len());
-                here.copy_from_slice(part);
-                bytes = rest;
-            }
-            Ok(())
-        })?;
+        let whole = joined(py, &[&head, lines.as_bytes(), first, id, middle, result, last])?;
         Ok(Some((whole, slow)))
     }
 

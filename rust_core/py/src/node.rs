@@ -54,7 +54,7 @@ impl Core {
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
         let workers = match row.cost {
             Cost::Inline => return api.run(view, row, params).map(Some),
-            Cost::Threaded => &self.workers,
+            Cost::Short | Cost::Threaded => &self.workers,
             Cost::Apart => self.apart.as_ref().unwrap_or(&self.workers),
         };
         // Not the core itself: the last reference to it must not end on one of its own threads.

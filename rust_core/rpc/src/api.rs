@@ -12,7 +12,7 @@ use foreseal_node::{Answering as _, Node, View};
 use foreseal_types::mutant;
 
 use crate::{
-    Access, Development, Error, Key, Method, RpcError, Wait,
+    Access, Attempt, Cost, Development, Error, Key, Method, RpcError, Wait, attempt,
     filters::{FilterKeeper, Filters},
     params::Params,
     table::{self, Run},
@@ -86,9 +86,16 @@ pub struct Context<'a> {
     pub(crate) development: &'a Development,
     /// Whether the caller came by the admin listener.
     admin: bool,
+    /// Whether it is tried in place: see [`Api::attempt`].
+    attempt: bool,
 }
 
 impl<'a> Context<'a> {
+    /// Whether the call is tried in place, within tight limits.
+    pub(crate) fn is_attempt(&self) -> bool {
+        self.attempt
+    }
+
     /// The request's one view.
     pub(crate) fn view(&self) -> Result<&'a Arc<View>, Error> {
         self.view.ok_or(Error::Starting)
@@ -124,6 +131,8 @@ pub enum Reply {
 pub struct Api {
     node: Arc<Node>,
     limits: Limits,
+    /// Those of attempts.
+    tight: Limits,
     filters: Arc<Filters>,
     development: Arc<Development>,
     /// Whether callers come by the admin listener.
@@ -134,7 +143,7 @@ impl Api {
     /// Answers for `node` within `limits`. `secret` makes the ids of filters hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = Filters::of(&node, secret);
-        Self { node, limits, filters, development: Arc::default(), admin: false }
+        Self { node, limits, tight: limits.of_attempt(), filters, development: Arc::default(), admin: false }
     }
 
     /// With the keys of accounts that a development node signs for. Before [`Self::for_admin`].
@@ -168,6 +177,7 @@ impl Api {
         Self {
             node: node.clone(),
             limits,
+            tight: limits.of_attempt(),
             filters: filters.clone(),
             development: development.clone(),
             admin: *admin,
@@ -207,25 +217,50 @@ impl Api {
         method: &'static Method,
         params: &[u8],
     ) -> Result<Reply, RpcError> {
+        self.start(view, method, params, false).map_err(RpcError::from)
+    }
+
+    /// Tries to answer a call of `method` where it came in: its execution or search takes 200 us at most (but for what the
+    /// system does to bring a page of the store), and nothing is executed again to have a state. Changes nothing where
+    /// `method` changes nothing.
+    pub fn attempt(&self, view: Option<&Arc<View>>, method: &'static Method, params: &[u8]) -> Attempt {
+        if method.cost == Cost::Short && params.len() > attempt::PARAMS {
+            return Attempt::Long;
+        }
+        match self.start(view, method, params, true) {
+            Ok(Reply::Ready(answer)) => Attempt::Answered(answer),
+            Ok(Reply::Later(_)) => Attempt::Long,
+            Err(error) if error.is_long() => Attempt::Long,
+            Err(_) => Attempt::Failed,
+        }
+    }
+
+    fn start(
+        &self,
+        view: Option<&Arc<View>>,
+        method: &'static Method,
+        params: &[u8],
+        attempt: bool,
+    ) -> Result<Reply, Error> {
         let newest = if mutant!("read-newest-view") { self.node.view() } else { None };
         let view = newest.as_ref().or(view);
         let context = Context {
             node: &self.node,
             view,
-            limits: &self.limits,
+            limits: if attempt { &self.tight } else { &self.limits },
             filters: &self.filters,
             development: &self.development,
             admin: self.admin,
+            attempt,
         };
-        let reply = guarded(method.name, || {
+        guarded(method.name, || {
             context.admit(method)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
                 Run::Answer(answer) => answer(&context, &mut params).map(Reply::Ready),
                 Run::Begin(begin) => begin(&context, &mut params),
             }
-        });
-        reply.map_err(RpcError::from)
+        })
     }
 
     /// What `method` answers by now; `None` when it has to wait on.

@@ -14,12 +14,12 @@ const BLOCK: Argument = Argument::required("block", Kind::Block);
 const INDEX: Argument = Argument::required("index", Kind::Quantity);
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("eth_getBlockTransactionCountByHash", &[HASH], transaction_count_by_hash),
-    Method::threaded("eth_getBlockTransactionCountByNumber", &[BLOCK], transaction_count_by_number),
-    Method::threaded("eth_getUncleCountByBlockHash", &[HASH], uncle_count_by_hash),
-    Method::threaded("eth_getUncleCountByBlockNumber", &[BLOCK], uncle_count_by_number),
-    Method::threaded("eth_getTransactionByBlockHashAndIndex", &[HASH, INDEX], transaction_by_hash_and_index),
-    Method::threaded(
+    Method::short("eth_getBlockTransactionCountByHash", &[HASH], transaction_count_by_hash),
+    Method::short("eth_getBlockTransactionCountByNumber", &[BLOCK], transaction_count_by_number),
+    Method::short("eth_getUncleCountByBlockHash", &[HASH], uncle_count_by_hash),
+    Method::short("eth_getUncleCountByBlockNumber", &[BLOCK], uncle_count_by_number),
+    Method::short("eth_getTransactionByBlockHashAndIndex", &[HASH, INDEX], transaction_by_hash_and_index),
+    Method::short(
         "eth_getTransactionByBlockNumberAndIndex",
         &[BLOCK, INDEX],
         transaction_by_number_and_index,

@@ -10,17 +10,17 @@ use crate::{
 };
 
 pub const METHODS: &[Method] = &[
-    Method::threaded(
+    Method::short(
         "eth_getBlockByNumber",
         &[Argument::required("block", Kind::Block), Argument::required("fullTransactions", Kind::Boolean)],
         get_block_by_number,
     ),
-    Method::threaded(
+    Method::short(
         "eth_getBlockByHash",
         &[Argument::required("hash", Kind::Hash), Argument::required("fullTransactions", Kind::Boolean)],
         get_block_by_hash,
     ),
-    Method::threaded("eth_getBlockReceipts", &[Argument::required("block", Kind::Block)], get_block_receipts),
+    Method::short("eth_getBlockReceipts", &[Argument::required("block", Kind::Block)], get_block_receipts),
 ];
 
 /// JSON of what does not exist.
@@ -58,10 +58,10 @@ pub fn answer(
     write: impl FnOnce(&View, &Executed) -> Vec<u8>,
 ) -> Result<Vec<u8>, Error> {
     let view = context.view()?;
-    match view.resolve(id) {
+    match context.block(view, id) {
         Ok(found) => Ok(write(view, &found)),
-        Err(ResolveError::NotFound) => Ok(NULL.to_vec()),
-        Err(error @ (ResolveError::NotCanonical | ResolveError::Read(_))) => Err(error.into()),
+        Err(Error::Resolve(ResolveError::NotFound)) => Ok(NULL.to_vec()),
+        Err(error) => Err(error),
     }
 }
 

@@ -16,14 +16,14 @@ const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverride
 const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call),
-    Method::threaded("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas),
+    Method::short("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call),
+    Method::short("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas),
     Method::threaded("eth_createAccessList", &[TRANSACTION, BLOCK, STATE], access_list),
 ];
 
 fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let question = Question::read(context, params)?.with_state(params)?.with_block(params)?;
-    let limits = context.limits.call();
+    let limits = context.call_limits();
     match question.execute(context, |environment, request| call(environment, request, limits))? {
         CallOutcome::Success { output, .. } => {
             let mut out = Vec::with_capacity(2 * output.len() + 4);
@@ -42,7 +42,7 @@ fn eth_call(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, E
 
 fn estimate_gas(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     let question = Question::read(context, params)?.with_state(params)?.with_block(params)?;
-    let limits = context.limits.call();
+    let limits = context.call_limits();
     let gas = question.execute(context, |environment, request| estimate(environment, request, limits))?;
     let mut out = Vec::new();
     write_quantity(&mut out, gas);

@@ -60,8 +60,23 @@ pub enum Error {
     Development(DevelopmentError),
     Unsigned(UnsignedError),
     State(StateError),
+    /// An attempt came to its limits; see [`Api::attempt`](crate::Api::attempt). No caller sees it.
+    Long,
     /// A method panicked; the log has the details.
     Panicked,
+}
+
+impl Error {
+    /// Whether an attempt ended by its limits: with others there may be an answer.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Long
+                | Self::LogLimit(_)
+                | Self::Call(ExecutionError::TimeLimit(_))
+                | Self::Estimate(EstimateError::Execution(ExecutionError::TimeLimit(_)))
+        )
+    }
 }
 
 /// Why there is nothing to trace.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod api;
+mod attempt;
 mod block_parts;
 mod blocks;
 mod calls;
@@ -38,6 +39,7 @@ mod txpool;
 mod wait;
 
 pub use api::{Api, Context, Limits, Reply};
+pub use attempt::Attempt;
 pub use development::{Development, DevelopmentError, Key};
 pub use discover::openrpc;
 pub use errors::{Error, Limit, LogLimit, LogLimitKind, RangeError};

@@ -49,7 +49,7 @@ impl Question {
         run: impl FnOnce(&Environment<'_>, &CallRequest) -> Result<T, E>,
     ) -> Result<T, Error> {
         let view = context.view()?;
-        let at = view.moment(self.block)?;
+        let at = context.moment(view, self.block)?;
         self.execute_on(view, at.header(), at.state(), run)
     }
 

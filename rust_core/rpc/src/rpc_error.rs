@@ -115,7 +115,7 @@ impl From<Error> for RpcError {
             Error::State(error)
             | Error::Resolve(ResolveError::Read(error))
             | Error::Feed(FeedError::Read(error)) => error.into(),
-            Error::Panicked => Self::new(INTERNAL, "internal error"),
+            Error::Long | Error::Panicked => Self::new(INTERNAL, "internal error"),
         }
     }
 }

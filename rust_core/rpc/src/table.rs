@@ -18,6 +18,9 @@ pub use wrong::wrong_values;
 pub enum Cost {
     /// Takes under about 50 us: runs in place.
     Inline,
+    /// Nearly always as short, but not for all parameters: [`Api::attempt`](crate::Api::attempt) tries it in place, under
+    /// tight limits. What is longer belongs on another thread.
+    Short,
     /// May take longer: belongs on another thread.
     Threaded,
     /// May wait for the process that this one follows: belongs on a thread that is for nothing else.
@@ -77,11 +80,16 @@ impl Method {
         Self { name, cost: Cost::Threaded, access: Access::Everyone, arguments, run: Run::Answer(run) }
     }
 
-    /// Where it runs, in one word: in place, on a core thread, or there until it has to wait, which holds up no thread.
+    pub(crate) const fn short(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
+        Self { name, cost: Cost::Short, access: Access::Everyone, arguments, run: Run::Answer(run) }
+    }
+
+    /// Where it runs, in one word: in place, in place if that is short, on a core thread, or there until it has to wait, which holds up no thread.
     pub const fn runs(&self) -> &'static str {
         match (self.cost, self.run) {
             (_, Run::Begin(_)) => "waiting",
             (Cost::Inline, Run::Answer(_)) => "inline",
+            (Cost::Short, Run::Answer(_)) => "short",
             (Cost::Threaded | Cost::Apart, Run::Answer(_)) => "threaded",
         }
     }

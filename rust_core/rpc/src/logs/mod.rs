@@ -5,6 +5,8 @@ mod cursor;
 mod pages;
 mod range;
 
+use std::ops::ControlFlow;
+
 use alloy_primitives::B256;
 use foreseal_node::{BlockId, View, search_block};
 use foreseal_types::{LogFilter, LogPosition};
@@ -25,7 +27,7 @@ pub use cursor::Cursor;
 pub use pages::{Upto, read_on, seen_at};
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("eth_getLogs", &[Argument::required("filter", Kind::Filter)], get_logs),
+    Method::short("eth_getLogs", &[Argument::required("filter", Kind::Filter)], get_logs),
     Method::threaded("foreseal_getLogs", &[Argument::required("query", Kind::LogQuery)], get_page),
 ];
 
@@ -42,23 +44,31 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
     let (view, filter) = (context.view()?, LogFilter::new(addresses, topics));
     match blocks {
         BlockSelection::Hash(hash) => {
-            let found = view.resolve(BlockId::Hash { hash, require_canonical: false })?;
-            let mut answer = Answer::unlimited();
-            let _ended = search_block(&found.block, &filter, 0, &mut answer);
-            Ok(answer.into_json())
+            let found = context.block(view, BlockId::Hash { hash, require_canonical: false })?;
+            let mut answer = for_one_block(context);
+            match search_block(&found.block, &filter, 0, &mut answer) {
+                ControlFlow::Continue(()) => Ok(answer.into_json()),
+                ControlFlow::Break(_) => Err(Error::Long),
+            }
         }
         BlockSelection::Range { from, to } => match Range::resolve(view, from, to)? {
-            Some(range) => Ok(search(view, &filter, range, context.limits)?.into_json()),
+            Some(range) => Ok(search(context, view, &filter, range)?.into_json()),
             None => Ok(Answer::unlimited().into_json()),
         },
     }
 }
 
+/// Has room for the logs of any block, except in an attempt.
+fn for_one_block(context: &Context<'_>) -> Answer {
+    let Limits { logs, log_time, .. } = *context.limits;
+    if context.is_attempt() { Answer::within(logs, log_time) } else { Answer::unlimited() }
+}
+
 /// All matching logs of the range, or the limit in the way and the range up to there. A single block is never refused.
-fn search(view: &View, filter: &LogFilter, range: Range, limits: &Limits) -> Result<Answer, Error> {
-    let Range { from, to } = range;
+fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<Answer, Error> {
+    let (Range { from, to }, limits) = (range, context.limits);
     let mut answer =
-        if from == to { Answer::unlimited() } else { Answer::within(limits.logs, limits.log_time) };
+        if from == to { for_one_block(context) } else { Answer::within(limits.logs, limits.log_time) };
     let ended = view.search_logs(filter, LogPosition::block(from), to, &mut answer)?;
     let kind = match answer.stop() {
         None => return Ok(answer),

@@ -1,0 +1,42 @@
+//! What a view has without work: for callers who may not wait.
+
+use std::sync::Arc;
+
+use foreseal_state::StateError;
+
+use crate::{BlockId, Executed, ResolveError, View};
+
+impl View {
+    /// As [`Self::resolve`], of blocks that are in memory; `None` where one is not, or is asked for as it was at a step.
+    pub fn in_memory(&self, id: BlockId) -> Result<Option<Arc<Executed>>, ResolveError> {
+        let number = match id {
+            BlockId::Latest => return Ok(Some(self.latest().clone())),
+            BlockId::Pending => return Ok(Some(self.pending().clone())),
+            BlockId::Step { .. } => return Ok(None),
+            BlockId::Safe => self.safe(),
+            BlockId::Finalized => self.finalized(),
+            BlockId::Earliest => 0,
+            BlockId::Number(number) => number,
+            BlockId::Hash { hash, .. } => {
+                let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
+                return Ok(self.sealed.at_hand(number).filter(|found| found.block.hash == hash));
+            }
+        };
+        // Whoever follows the chain asks for its next block again and again.
+        if number > self.latest().number() {
+            return Err(ResolveError::NotFound);
+        }
+        Ok(self.sealed.at_hand(number))
+    }
+
+    /// Whether [`Self::moment`] finds the state without executing anything again.
+    pub fn has_state(&self, id: BlockId) -> Result<bool, StateError> {
+        let hash = match id {
+            BlockId::Step { .. } => return Ok(false),
+            BlockId::Hash { hash, .. } => hash,
+            _ => return Ok(true),
+        };
+        let Some(position) = self.step_position(&hash)? else { return Ok(true) };
+        Ok(self.sealed.hash(position.number)? == Some(hash))
+    }
+}
