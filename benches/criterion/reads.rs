@@ -126,7 +126,7 @@ impl Opened {
         self.producer.tick(clock.now(), &mut || true).expect("production goes on");
     }
 
-    fn ask(&self, method: &str, params: &str) -> Vec<u8> {
+    fn ask(&self, method: &str, params: &str) -> bytes::Bytes {
         let view = self.api.node().view();
         self.api.call(view.as_ref(), method, params.as_bytes()).expect("the request is answered")
     }
@@ -194,7 +194,7 @@ fn warm(criterion: &mut Criterion, setting: &str, opened: &Opened, blocks: u64) 
         let requests = question.requests(blocks, REQUESTS);
         for request in &requests {
             let answer = opened.ask(question.method, request);
-            assert!(answer != b"null" && answer != b"[]", "{} {request}", question.method);
+            assert!(answer != "null" && answer != "[]", "{} {request}", question.method);
         }
         let mut next = requests.iter().cycle();
         group.bench_function(question.method, |bencher| {

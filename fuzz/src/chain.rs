@@ -113,7 +113,7 @@ impl TestChain {
             self.api.call(Some(&self.view()), "foreseal_preconfirmation", params.as_bytes())
         };
         let answers = self.sent.iter().filter_map(|sent| ask(sent).ok());
-        answers.filter(|answer| answer != b"null").collect()
+        answers.filter(|answer| answer != "null").map(Vec::from).collect()
     }
 
     /// The data directory.

@@ -58,7 +58,7 @@ fn run(input: &[u8]) {
 }
 
 fn ask(chain: &TestChain, method: &str, params: &str) -> Result<Vec<u8>, RpcError> {
-    chain.api.call(Some(&chain.view()), method, params.as_bytes())
+    chain.api.call(Some(&chain.view()), method, params.as_bytes()).map(Vec::from)
 }
 
 /// Each log of the chain is among those found exactly if it matches, block by block.

@@ -2,6 +2,7 @@
 
 use std::sync::{LazyLock, Mutex};
 
+use bytes::Bytes;
 use foreseal_rpc::{Access, Method, RpcError, method, methods};
 use serde_json::value::RawValue;
 
@@ -69,7 +70,7 @@ pub fn method_of(input: &[u8]) -> (&'static Method, &[u8]) {
 }
 
 /// An answer is JSON, an error is one that is known.
-pub fn check_answer(answer: &Result<Vec<u8>, RpcError>) {
+pub fn check_answer(answer: &Result<Bytes, RpcError>) {
     match answer {
         Ok(json) => check_json(json),
         Err(error) => check_error(error),

@@ -7,7 +7,7 @@ use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
 use foreseal_types::{ChainSpec, LogFilter, LogPosition, LogSink};
 
-use crate::{Executed, History, Moment, Position, Step, cache::Cache};
+use crate::{Executed, History, Moment, Notes, Position, Step, cache::Cache};
 
 /// What cached blocks may weigh together: a transaction counts 1.
 const BLOCKS_WEIGHT: usize = 32_768;
@@ -22,11 +22,12 @@ pub(crate) struct Archive {
     history: Arc<dyn History>,
     blocks: Cache<u64, Arc<Executed>>,
     states: Cache<B256, State>,
+    notes: Arc<Notes>,
 }
 
 impl Archive {
     pub fn new(history: Arc<dyn History>) -> Self {
-        Self { history, blocks: Cache::new(BLOCKS_WEIGHT), states: Cache::new(STATES) }
+        Self { history, blocks: Cache::new(BLOCKS_WEIGHT), states: Cache::new(STATES), notes: Arc::default() }
     }
 
     pub fn confirmed(&self) -> Option<u64> {
@@ -49,6 +50,10 @@ impl Archive {
     /// The block, if it was asked for lately.
     pub fn in_memory(&self, number: u64) -> Option<Arc<Executed>> {
         self.blocks.get(&number)
+    }
+
+    pub fn notes(&self) -> &Arc<Notes> {
+        &self.notes
     }
 
     pub fn moment(&self, number: u64) -> Result<Option<Moment>, StateError> {

@@ -8,7 +8,9 @@ use foreseal_state::{BlockHashes, StateError, StateReader};
 use foreseal_types::{ChainSpec, mutant};
 use imbl::Vector;
 
-use crate::{Executed, Lookup, Moment, Position, STEP_WINDOW, Step, Undone, sealed::Sealed};
+use crate::{
+    Executed, Lookup, Moment, Notes, Position, STEP_WINDOW, Step, Undone, archive::Archive, sealed::Sealed,
+};
 
 /// How a caller names a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,11 @@ impl View {
     /// The newest sealed block.
     pub fn latest(&self) -> &Arc<Executed> {
         self.sealed.latest()
+    }
+
+    /// What readers keep of stored logs.
+    pub fn notes(&self) -> Option<&Arc<Notes>> {
+        self.sealed.archive().map(Archive::notes)
     }
 
     /// The sealed block with this number.

@@ -8,11 +8,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use bytes::Bytes;
 use foreseal_rpc::{Notice, RpcError};
 use parking_lot::{Condvar, Mutex};
 
 /// JSON bytes of a result, or the error in its place.
-pub type Outcome = Result<Vec<u8>, RpcError>;
+pub type Outcome = Result<Bytes, RpcError>;
 
 /// Bytes of notices that may wait for the event loop before the one who makes them waits for it.
 const NOTICE_BYTES: usize = 64 << 20;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use alloy_primitives::map::HashMap;
+use bytes::Bytes;
 use foreseal_node::View;
 use foreseal_rpc::plain::{Body, Plain, read};
 use foreseal_rpc::{Access, Api, Attempt, Cost, Method, methods};
@@ -101,7 +102,7 @@ enum Json<'a> {
     /// One answer, its parts still apart: they are written once, where they are to be.
     Call {
         id: &'a str,
-        result: Vec<u8>,
+        result: Bytes,
     },
     Batch(Vec<u8>),
 }
@@ -222,12 +223,7 @@ impl PyInline {
     }
 
     /// The result of one call, and its time.
-    fn answer_to(
-        &self,
-        view: Option<&Arc<View>>,
-        row: &Row,
-        call: &Plain<'_>,
-    ) -> Option<(Vec<u8>, Duration)> {
+    fn answer_to(&self, view: Option<&Arc<View>>, row: &Row, call: &Plain<'_>) -> Option<(Bytes, Duration)> {
         let begun = Instant::now();
         let attempt = self.api.attempt(view, row.method, call.params.as_bytes());
         let took = begun.elapsed();

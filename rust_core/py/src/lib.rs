@@ -15,6 +15,7 @@ mod input;
 mod journal;
 mod load;
 mod log;
+mod memory;
 mod methods;
 mod node;
 mod preconfirmation;

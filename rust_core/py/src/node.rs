@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloy_primitives::B256;
+use bytes::Bytes;
 use foreseal_journal::RealDisk;
 use foreseal_node::{FollowerStatus, Node, Surroundings, View};
 use foreseal_rpc::{Api, Cost, Error, Reply, RpcError, Subscriptions};
@@ -18,6 +19,7 @@ use crate::figures::figures_json;
 use crate::inline::PyInline;
 use crate::input::Input;
 use crate::log;
+use crate::memory;
 use crate::settings::{PyLimits, PySettings};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
@@ -50,7 +52,7 @@ impl Core {
         method: &str,
         params: &[u8],
         ticket: u64,
-    ) -> Result<Option<Vec<u8>>, RpcError> {
+    ) -> Result<Option<Bytes>, RpcError> {
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
         let workers = match row.cost {
             Cost::Inline => return api.run(view, row, params).map(Some),
@@ -73,7 +75,7 @@ impl Core {
     }
 }
 
-fn answer(py: Python<'_>, result: Result<Option<Vec<u8>>, RpcError>) -> PyResult<Option<Bound<'_, PyBytes>>> {
+fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<Option<Bound<'_, PyBytes>>> {
     Ok(result.map_err(rpc_error)?.map(|json| PyBytes::new(py, &json)))
 }
 
@@ -274,6 +276,7 @@ impl PyView {
 fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let settings = PySettings::parse(settings)?;
     log::install(&settings.log)?;
+    memory::keep();
     let surroundings = Surroundings {
         clock: settings.clock(),
         randomness: Box::new(random),

@@ -7,6 +7,7 @@ use std::{
 };
 
 use alloy_primitives::B256;
+use bytes::Bytes;
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{Answering as _, Node, View};
 use foreseal_types::mutant;
@@ -15,6 +16,7 @@ use crate::{
     Access, Attempt, Cost, Development, Error, Key, Method, RpcError, Wait, attempt,
     filters::{FilterKeeper, Filters},
     params::Params,
+    rendered::Rendered,
     table::{self, Run},
 };
 
@@ -83,6 +85,7 @@ pub struct Context<'a> {
     view: Option<&'a Arc<View>>,
     pub(crate) limits: &'a Limits,
     pub(crate) filters: &'a Filters,
+    pub(crate) rendered: &'a Rendered,
     pub(crate) development: &'a Development,
     /// Whether the caller came by the admin listener.
     admin: bool,
@@ -123,7 +126,7 @@ impl<'a> Context<'a> {
 #[derive(Debug)]
 pub enum Reply {
     /// The answer, JSON.
-    Ready(Vec<u8>),
+    Ready(Bytes),
     Later(Wait),
 }
 
@@ -134,6 +137,7 @@ pub struct Api {
     /// Those of attempts.
     tight: Limits,
     filters: Arc<Filters>,
+    rendered: Arc<Rendered>,
     development: Arc<Development>,
     /// Whether callers come by the admin listener.
     admin: bool,
@@ -143,7 +147,8 @@ impl Api {
     /// Answers for `node` within `limits`. `secret` makes the ids of filters hard to guess.
     pub fn new(node: Arc<Node>, limits: Limits, secret: B256) -> Self {
         let filters = Filters::of(&node, secret);
-        Self { node, limits, tight: limits.of_attempt(), filters, development: Arc::default(), admin: false }
+        let (tight, rendered, development) = (limits.of_attempt(), Arc::default(), Arc::default());
+        Self { node, limits, tight, filters, rendered, development, admin: false }
     }
 
     /// With the keys of accounts that a development node signs for. Before [`Self::for_admin`].
@@ -173,12 +178,13 @@ impl Api {
     /// nobody here makes one more once there are as many as `limits` says.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
-        let Self { node, filters, development, admin, .. } = self;
+        let Self { node, filters, rendered, development, admin, .. } = self;
         Self {
             node: node.clone(),
             limits,
             tight: limits.of_attempt(),
             filters: filters.clone(),
+            rendered: rendered.clone(),
             development: development.clone(),
             admin: *admin,
         }
@@ -191,7 +197,7 @@ impl Api {
 
     /// Calls the method with this name; `params` is a JSON array, `null`, or empty. Everything that a batch asks is
     /// answered from the one `view` that its caller loaded; `None` while the node starts.
-    pub fn call(&self, view: Option<&Arc<View>>, name: &str, params: &[u8]) -> Result<Vec<u8>, RpcError> {
+    pub fn call(&self, view: Option<&Arc<View>>, name: &str, params: &[u8]) -> Result<Bytes, RpcError> {
         let method = table::method(name).ok_or_else(|| Error::UnknownMethod(name.to_owned()))?;
         self.run(view, method, params)
     }
@@ -203,7 +209,7 @@ impl Api {
         view: Option<&Arc<View>>,
         method: &'static Method,
         params: &[u8],
-    ) -> Result<Vec<u8>, RpcError> {
+    ) -> Result<Bytes, RpcError> {
         match self.begin(view, method, params)? {
             Reply::Ready(answer) => Ok(answer),
             Reply::Later(wait) => self.poll(method, &wait)?.ok_or_else(|| wait.give_up().into()),
@@ -249,6 +255,7 @@ impl Api {
             view,
             limits: if attempt { &self.tight } else { &self.limits },
             filters: &self.filters,
+            rendered: &self.rendered,
             development: &self.development,
             admin: self.admin,
             attempt,
@@ -257,14 +264,15 @@ impl Api {
             context.admit(method)?;
             let mut params = Params::parse(params, method.name, method.arguments)?;
             match method.run {
-                Run::Answer(answer) => answer(&context, &mut params).map(Reply::Ready),
+                Run::Answer(answer) => Ok(Reply::Ready(answer(&context, &mut params)?.into())),
+                Run::Share(share) => share(&context, &mut params).map(Reply::Ready),
                 Run::Begin(begin) => begin(&context, &mut params),
             }
         })
     }
 
     /// What `method` answers by now; `None` when it has to wait on.
-    pub fn poll(&self, method: &'static Method, wait: &Wait) -> Result<Option<Vec<u8>>, RpcError> {
+    pub fn poll(&self, method: &'static Method, wait: &Wait) -> Result<Option<Bytes>, RpcError> {
         guarded(method.name, || wait.poll(&self.node)).map_err(RpcError::from)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use foreseal_evm::{CallLimits, Deadline};
 use foreseal_node::{BlockId, Executed, Moment, View};
 
@@ -20,7 +21,7 @@ pub const PARAMS: usize = 16 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// The answer, JSON: the very one that any other way gives.
-    Answered(Vec<u8>),
+    Answered(Bytes),
     /// It came to the limits of an attempt, or would have.
     Long,
     /// It is wrong in some way; who asks in the general way is told.

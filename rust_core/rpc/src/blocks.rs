@@ -1,5 +1,6 @@
 //! Blocks and their receipts.
 
+use bytes::Bytes;
 use foreseal_node::{BlockId, Executed, ResolveError, View};
 use foreseal_types::Transaction;
 
@@ -7,37 +8,45 @@ use crate::{
     Argument, Context, Error, Kind, Method,
     json::{BlockOfReceipt, write_block, write_list, write_receipt},
     params::Params,
+    rendered::Part,
 };
 
 pub const METHODS: &[Method] = &[
-    Method::short(
+    Method::sharing(
         "eth_getBlockByNumber",
         &[Argument::required("block", Kind::Block), Argument::required("fullTransactions", Kind::Boolean)],
         get_block_by_number,
     ),
-    Method::short(
+    Method::sharing(
         "eth_getBlockByHash",
         &[Argument::required("hash", Kind::Hash), Argument::required("fullTransactions", Kind::Boolean)],
         get_block_by_hash,
     ),
-    Method::short("eth_getBlockReceipts", &[Argument::required("block", Kind::Block)], get_block_receipts),
+    Method::sharing("eth_getBlockReceipts", &[Argument::required("block", Kind::Block)], get_block_receipts),
 ];
 
 /// JSON of what does not exist.
 pub const NULL: &[u8] = b"null";
 
-fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+fn get_block_by_number(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
     let (id, full) = (params.required()?, params.required()?);
-    answer(context, id, |_, found| block_json(found, full))
+    block(context, id, full)
 }
 
-fn get_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
+fn get_block_by_hash(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
     let (id, full) = (by_hash(params)?, params.required()?);
-    answer(context, id, |_, found| block_json(found, full))
+    block(context, id, full)
 }
 
-fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {
-    answer(context, params.required()?, receipts_json)
+fn block(context: &Context<'_>, id: BlockId, full: bool) -> Result<Bytes, Error> {
+    let part = if full { Part::Full } else { Part::Hashes };
+    answer(context, id, |_, found| context.rendered.part(found.block.hash, part, || block_json(found, full)))
+}
+
+fn get_block_receipts(context: &Context<'_>, params: &mut Params<'_>) -> Result<Bytes, Error> {
+    answer(context, params.required()?, |view, found| {
+        context.rendered.part(found.block.hash, Part::Receipts, || receipts_json(view, found))
+    })
 }
 
 /// The block, or the step, with the hash that is the next argument.
@@ -52,15 +61,15 @@ pub fn transaction_at(found: &Executed, index: u64) -> Option<&Transaction> {
 }
 
 /// `write`s about the block that `id` names; `null` when there is none.
-pub fn answer(
+pub fn answer<T: From<&'static [u8]>>(
     context: &Context<'_>,
     id: BlockId,
-    write: impl FnOnce(&View, &Executed) -> Vec<u8>,
-) -> Result<Vec<u8>, Error> {
+    write: impl FnOnce(&View, &Executed) -> T,
+) -> Result<T, Error> {
     let view = context.view()?;
     match context.block(view, id) {
         Ok(found) => Ok(write(view, &found)),
-        Err(Error::Resolve(ResolveError::NotFound)) => Ok(NULL.to_vec()),
+        Err(Error::Resolve(ResolveError::NotFound)) => Ok(NULL.into()),
         Err(error) => Err(error),
     }
 }

@@ -21,6 +21,7 @@ mod preconfirmation;
 mod proofs;
 mod question;
 mod raw;
+mod rendered;
 mod revert;
 mod rpc_error;
 mod send_sync;

@@ -42,7 +42,7 @@ fn send_raw_transaction_sync(context: &Context<'_>, params: &mut Params<'_>) -> 
     let submission = node.decode(&raw)?;
     let (hash, nonce) = (submission.hash(), submission.nonce());
     if let Some(receipt) = receipt_of(&*context.newest_view()?, &hash)? {
-        return Ok(Reply::Ready(receipt));
+        return Ok(Reply::Ready(receipt.into()));
     }
     let time = time_to_wait(time, context.limits.sync_time);
     submit(node, submission, true, Then::Receipt(Awaiting { hash, nonce, time }))
@@ -70,7 +70,9 @@ impl Awaiting {
             Err(error) => {
                 // Somebody else may have sent it, and it has been executed since the view was looked at.
                 let view = node.view().ok_or(Error::Starting)?;
-                return receipt_of(&view, &hash)?.map(Reply::Ready).ok_or(error.into());
+                return receipt_of(&view, &hash)?
+                    .map(|receipt| Reply::Ready(receipt.into()))
+                    .ok_or(error.into());
             }
         };
         match waiting {

@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use bytes::Bytes;
+
 use crate::{
     Context, Error, Reply, block_parts, blocks, calls, chain, config, development, discover, fees, filters,
     finality, logs, params::Params, preconfirmation, proofs, raw, send_sync, simulate, state, storage_values,
@@ -50,6 +52,8 @@ impl Access {
 
 /// A method that answers at once. The answer is JSON.
 pub type Answer = fn(&Context<'_>, &mut Params<'_>) -> Result<Vec<u8>, Error>;
+/// A method that answers at once with JSON that is kept for others as well.
+pub type Share = fn(&Context<'_>, &mut Params<'_>) -> Result<Bytes, Error>;
 /// A method whose answer may have to be waited for.
 pub type Begin = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
 
@@ -57,6 +61,7 @@ pub type Begin = fn(&Context<'_>, &mut Params<'_>) -> Result<Reply, Error>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Run {
     Answer(Answer),
+    Share(Share),
     Begin(Begin),
 }
 
@@ -84,13 +89,19 @@ impl Method {
         Self { name, cost: Cost::Short, access: Access::Everyone, arguments, run: Run::Answer(run) }
     }
 
-    /// Where it runs, in one word: in place, in place if that is short, on a core thread, or there until it has to wait, which holds up no thread.
+    /// As [`Self::short`].
+    pub(crate) const fn sharing(name: &'static str, arguments: &'static [Argument], run: Share) -> Self {
+        Self { name, cost: Cost::Short, access: Access::Everyone, arguments, run: Run::Share(run) }
+    }
+
+    /// Where it runs, in one word: in place, in place if that is short, on a core thread, or there until it has to wait,
+    /// which holds up no thread.
     pub const fn runs(&self) -> &'static str {
         match (self.cost, self.run) {
             (_, Run::Begin(_)) => "waiting",
-            (Cost::Inline, Run::Answer(_)) => "inline",
-            (Cost::Short, Run::Answer(_)) => "short",
-            (Cost::Threaded | Cost::Apart, Run::Answer(_)) => "threaded",
+            (Cost::Inline, _) => "inline",
+            (Cost::Short, _) => "short",
+            (Cost::Threaded | Cost::Apart, _) => "threaded",
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::B256;
+use bytes::Bytes;
 use foreseal_node::{Node, Sent, SubmitError, Underway};
 use foreseal_pool::{Admission, Submission};
 use parking_lot::Mutex;
@@ -35,7 +36,7 @@ impl Then {
                 answer?;
                 let mut out = Vec::with_capacity(68);
                 write_data(&mut out, hash.as_slice());
-                Ok(Reply::Ready(out))
+                Ok(Reply::Ready(out.into()))
             }
             Self::Receipt(awaiting) => awaiting.answered(node, answer),
         }
@@ -72,7 +73,7 @@ impl Wait {
 
     /// The answer in the newest view, or why there will be none; `None` as long as neither is known. To be asked again
     /// after every change of the node ([`foreseal_node::Changes`]) and at the deadline.
-    pub(crate) fn poll(&self, node: &Node) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn poll(&self, node: &Node) -> Result<Option<Bytes>, Error> {
         let mut stage = self.0.lock();
         if let Stage::Answer(underway, then) = &*stage {
             let Some(answer) = underway.take() else { return Ok(None) };
@@ -83,7 +84,7 @@ impl Wait {
         }
         match &*stage {
             Stage::Answer(..) => Ok(None),
-            Stage::Receipt(awaited) => awaited.poll(node),
+            Stage::Receipt(awaited) => Ok(awaited.poll(node)?.map(Bytes::from)),
         }
     }
 

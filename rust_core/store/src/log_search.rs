@@ -94,6 +94,11 @@ impl Snapshot<'_> {
         place: &mut Option<Place>,
         sink: &mut dyn LogSink,
     ) -> Result<ControlFlow<LogPosition>, StoreError> {
+        match sink.recall(ordinal, filter) {
+            Some(ControlFlow::Continue(())) => return Ok(ControlFlow::Continue(())),
+            Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(self.position_of(ordinal)?)),
+            None => {}
+        }
         let StoredLog { number, transaction, log } = self.known_log(ordinal)?;
         if !filter.matches(&log) {
             return Err(StoreError::LogIndex(format!("it finds log {ordinal}, which does not match")));
@@ -117,7 +122,7 @@ impl Snapshot<'_> {
             log: &log,
         };
         *place = Some(here);
-        Ok(match sink.log(&found) {
+        Ok(match sink.stored(ordinal, &found) {
             ControlFlow::Continue(()) => ControlFlow::Continue(()),
             ControlFlow::Break(()) => ControlFlow::Break(found.position()),
         })

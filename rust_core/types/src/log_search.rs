@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 
 use alloy_primitives::{B256, Log};
 
+use crate::LogFilter;
+
 /// A place between logs: in front of the log with this index in this block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogPosition {
@@ -44,6 +46,17 @@ impl FoundLog<'_> {
 pub trait LogSink {
     /// A match; they come in the order of the chain. `Break` ends the search in front of it.
     fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()>;
+
+    /// A match that comes from the store, where it has this ordinal: its place among all logs of the chain.
+    fn stored(&mut self, _ordinal: u64, found: &FoundLog<'_>) -> ControlFlow<()> {
+        self.log(found)
+    }
+
+    /// Asked before a log of the store is read for `filter`: whoever has the one with this ordinal from an earlier search, and sees
+    /// that it matches, takes it now, and nobody reads it. `Break` as in [`Self::log`].
+    fn recall(&mut self, _ordinal: u64, _filter: &LogFilter) -> Option<ControlFlow<()>> {
+        None
+    }
 
     /// Asked every so often, also while nothing is found. `Break` ends the search here.
     fn pause(&mut self) -> ControlFlow<()>;

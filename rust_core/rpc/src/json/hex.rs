@@ -2,12 +2,23 @@
 
 use alloy_primitives::{U256, hex};
 
+/// Bytes of a hash, and of most else that is written: longer ones are written piece by piece.
+const PIECE: usize = 32;
+
 /// `"0x…"` by whole bytes.
 pub fn write_data(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.reserve(2 * bytes.len() + 4);
     out.extend_from_slice(b"\"0x");
-    let start = out.len();
-    out.resize(start + 2 * bytes.len(), 0);
-    hex::encode_to_slice(bytes, &mut out[start..]).expect("there is room for two digits a byte");
+    // By way of the stack: nothing is zeroed first, and what is copied has a length that is known.
+    let (pieces, rest) = bytes.as_chunks::<PIECE>();
+    let mut digits = [0; 2 * PIECE];
+    for piece in pieces {
+        hex::encode_to_slice(piece, &mut digits).expect("there is room for two digits a byte");
+        out.extend_from_slice(&digits);
+    }
+    let digits = &mut digits[..2 * rest.len()];
+    hex::encode_to_slice(rest, digits).expect("there is room for two digits a byte");
+    out.extend_from_slice(digits);
     out.push(b'"');
 }
 
@@ -28,11 +39,16 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 impl Quantity for u64 {
     fn write_digits(self, out: &mut Vec<u8>) {
-        let digits = (64 - self.leading_zeros()).div_ceil(4).max(1);
-        for position in (0..digits).rev() {
-            let digit = usize::try_from((self >> (4 * position)) & 0xf).expect("four bits");
-            out.push(DIGITS[digit]);
+        let (mut digits, mut first, mut rest) = ([0; 16], 16, self);
+        loop {
+            first -= 1;
+            digits[first] = DIGITS[usize::try_from(rest & 0xf).expect("four bits")];
+            rest >>= 4;
+            if rest == 0 {
+                break;
+            }
         }
+        out.extend_from_slice(&digits[first..]);
     }
 }
 

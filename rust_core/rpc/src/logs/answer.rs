@@ -2,10 +2,12 @@
 
 use std::{
     ops::ControlFlow,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use foreseal_types::{FoundLog, LogSink, mutant};
+use foreseal_node::{Note, Notes};
+use foreseal_types::{FoundLog, LogFilter, LogSink, mutant};
 
 use crate::json::write_log;
 
@@ -26,17 +28,24 @@ pub struct Answer {
     began: Instant,
     time: Duration,
     stop: Option<Stop>,
+    notes: Option<Arc<Notes>>,
 }
 
 impl Answer {
     /// An empty list for at most `most` logs that are found within `time`.
     pub fn within(most: u64, time: Duration) -> Self {
-        Self { json: vec![b'['], count: 0, most, began: Instant::now(), time, stop: None }
+        Self { json: vec![b'['], count: 0, most, began: Instant::now(), time, stop: None, notes: None }
     }
 
     /// An empty list without bounds, for one block.
     pub fn unlimited() -> Self {
         Self::within(u64::MAX, Duration::MAX)
+    }
+
+    /// Takes what has notes from them, and makes a note of what has none.
+    #[must_use]
+    pub fn with_notes(self, notes: Option<&Arc<Notes>>) -> Self {
+        Self { notes: notes.cloned(), ..self }
     }
 
     /// Why the search did not come to its end.
@@ -46,6 +55,13 @@ impl Answer {
 
     /// Adds a log, or says that there is no room for it.
     pub fn add(&mut self, found: &FoundLog<'_>, removed: bool) -> ControlFlow<()> {
+        self.begin()?;
+        write_log(&mut self.json, found, removed);
+        ControlFlow::Continue(())
+    }
+
+    /// Makes room for another log, if there is some.
+    fn begin(&mut self) -> ControlFlow<()> {
         if self.count >= self.most && !mutant!("skip-log-limit") {
             self.stop = Some(Stop::Full);
             return ControlFlow::Break(());
@@ -54,7 +70,6 @@ impl Answer {
             self.json.push(b',');
         }
         self.count += 1;
-        write_log(&mut self.json, found, removed);
         ControlFlow::Continue(())
     }
 
@@ -68,6 +83,25 @@ impl Answer {
 impl LogSink for Answer {
     fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
         self.add(found, false)
+    }
+
+    fn stored(&mut self, ordinal: u64, found: &FoundLog<'_>) -> ControlFlow<()> {
+        self.begin()?;
+        let start = self.json.len();
+        write_log(&mut self.json, found, false);
+        if let Some(notes) = &self.notes {
+            notes.keep(ordinal, Note { log: found.log.clone(), shown: self.json[start..].into() });
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn recall(&mut self, ordinal: u64, filter: &LogFilter) -> Option<ControlFlow<()>> {
+        let note = self.notes.as_ref()?.get(ordinal).filter(|note| filter.matches(&note.log))?;
+        let room = self.begin();
+        if room.is_continue() {
+            self.json.extend_from_slice(&note.shown);
+        }
+        Some(room)
     }
 
     fn pause(&mut self) -> ControlFlow<()> {

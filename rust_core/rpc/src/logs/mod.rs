@@ -67,8 +67,9 @@ fn for_one_block(context: &Context<'_>) -> Answer {
 /// All matching logs of the range, or the limit in the way and the range up to there. A single block is never refused.
 fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) -> Result<Answer, Error> {
     let (Range { from, to }, limits) = (range, context.limits);
-    let mut answer =
+    let answer =
         if from == to { for_one_block(context) } else { Answer::within(limits.logs, limits.log_time) };
+    let mut answer = answer.with_notes(view.notes());
     let ended = view.search_logs(filter, LogPosition::block(from), to, &mut answer)?;
     let kind = match answer.stop() {
         None => return Ok(answer),

@@ -50,7 +50,7 @@ fn finality_is_for_the_admin_listener() {
         assert_eq!((error.code, error.message.as_str()), (-32601, message));
         let admin = public.for_admin();
         let answer = admin.call(Some(&bench.view()), "foreseal_setFinality", b"[{\"safe\":\"0x0\"}]");
-        assert_eq!(answer.unwrap(), b"true");
+        assert_eq!(answer.unwrap(), "true");
     }
     let admin: Vec<_> = methods().filter(|method| method.access == Access::Admin).collect();
     assert!(!admin.is_empty() && admin.iter().all(|method| method.cost == Cost::Threaded));

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use foreseal_node::{Clock, FinalityDepth, Recent, Settings, StoreSettings, View};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 
@@ -138,7 +139,7 @@ fn ask(
     bench: &Bench,
     view: &Arc<View>,
     (method, params): &(&'static str, String),
-) -> Result<Vec<u8>, RpcError> {
+) -> Result<Bytes, RpcError> {
     bench.api.call(Some(view), method, params.as_bytes())
 }
 
@@ -153,8 +154,8 @@ impl Found {
     fn see(
         &self,
         question: &(&'static str, String),
-        expected: &Result<Vec<u8>, RpcError>,
-        got: &Result<Vec<u8>, RpcError>,
+        expected: &Result<Bytes, RpcError>,
+        got: &Result<Bytes, RpcError>,
     ) {
         match got {
             Err(error) if error.code == -32001 && error.message == "view no longer available" => {

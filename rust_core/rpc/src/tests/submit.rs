@@ -109,7 +109,7 @@ fn the_pending_nonce_counts_what_is_preconfirmed_and_what_is_pooled_behind_it() 
     assert_eq!(count(&bench, "pending"), json!("0x4"), "the gap is closed");
     let params = format!("[\"{}\",\"pending\"]", wallet.address);
     let from_old = bench.api.call(Some(&old), "eth_getTransactionCount", params.as_bytes()).unwrap();
-    assert_eq!(from_old, b"\"0x4\"", "the newest view counts, not the batch's");
+    assert_eq!(from_old, "\"0x4\"", "the newest view counts, not the batch's");
     bench.seal();
     assert_eq!((count(&bench, "latest"), count(&bench, "pending")), (json!("0x4"), json!("0x4")));
 }

@@ -38,7 +38,7 @@ fn answer(bench: &Bench, view: &Arc<View>, method: &str, params: &str, block: &s
         Ok(json) if method == "foreseal_getLogs" => {
             serde_json::from_slice::<Value>(&json).unwrap()["logs"].to_string()
         }
-        Ok(json) => String::from_utf8(json).unwrap(),
+        Ok(json) => String::from_utf8(json.into()).unwrap(),
         Err(error) => format!("{error:?}"),
     }
 }

@@ -1,0 +1,99 @@
+//! JSON of blocks that were asked for lately.
+//!
+//! A hash says everything that a block shows, whether sealed or a step of the block being built: an entry never becomes wrong,
+//! and who has it may give it out as it is, without copying it.
+
+use alloy_primitives::{B256, map::DefaultHashBuilder};
+use bytes::Bytes;
+use quick_cache::{
+    Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
+
+/// Bytes that entries take together.
+const BYTES: u64 = 24 << 20;
+/// About how many there are then.
+const NUMBER: usize = 1024;
+/// Bytes of an entry without its JSON.
+const OWN: usize = 128;
+
+/// What is shown of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The block with the hashes of its transactions.
+    Hashes,
+    /// The block with its transactions.
+    Full,
+    /// A list of its receipts.
+    Receipts,
+}
+
+/// A cache by the block's hash.
+pub struct Rendered(Cache<(B256, Part), Bytes, Weight, DefaultHashBuilder>);
+
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<(B256, Part), Bytes> for Weight {
+    fn weight(&self, _: &(B256, Part), json: &Bytes) -> u64 {
+        (OWN + json.len()) as u64
+    }
+}
+
+impl Default for Rendered {
+    fn default() -> Self {
+        Self(Cache::with(NUMBER, BYTES, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default()))
+    }
+}
+
+impl Rendered {
+    /// A part of the block with this hash; `write` writes it where it is not there.
+    pub fn part(&self, hash: B256, part: Part, write: impl FnOnce() -> Vec<u8>) -> Bytes {
+        let key = (hash, part);
+        if let Some(json) = self.0.get(&key) {
+            return json;
+        }
+        // Of exactly its size: the room that was left over would stay as long as the entry.
+        let json = Bytes::from(write().into_boxed_slice());
+        self.0.insert(key, json.clone());
+        json
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_written_again() {
+        let (rendered, mut written) = (Rendered::default(), 0);
+        for _ in 0..3 {
+            for part in [Part::Hashes, Part::Full, Part::Receipts] {
+                let json = rendered.part(B256::with_last_byte(1), part, || {
+                    written += 1;
+                    format!("{part:?}").into_bytes()
+                });
+                assert_eq!(json, format!("{part:?}"));
+            }
+        }
+        assert_eq!(written, 3);
+        assert_eq!(rendered.part(B256::with_last_byte(2), Part::Full, || b"other".to_vec()), "other");
+    }
+
+    #[test]
+    fn it_holds_no_more_than_its_bytes() {
+        let rendered = Rendered::default();
+        for number in 0..200_u8 {
+            let json = rendered.part(B256::with_last_byte(number), Part::Full, || vec![number; 1 << 20]);
+            assert_eq!((json.len(), json[0]), (1 << 20, number));
+            assert!(rendered.0.weight() <= BYTES);
+        }
+        let large = usize::try_from(BYTES).unwrap() + 1;
+        assert_eq!(
+            rendered.part(B256::ZERO, Part::Full, || vec![7; large]).len(),
+            large,
+            "not kept, but given"
+        );
+        assert!(rendered.0.weight() <= BYTES);
+    }
+}
