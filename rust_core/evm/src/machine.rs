@@ -42,8 +42,6 @@ pub(crate) type MachineError = EVMError<Interruption>;
 
 /// Room for this many accounts is kept from one transaction to the next.
 const KEPT_ROOM: usize = 128;
-/// Frames that get their room before the first transaction.
-const FRAMES: usize = 8;
 
 /// A revm `Evm` over a [`Cache`], with an inspector for those executions that are inspected.
 pub(crate) struct Machine<'a, I = ()>(Inner<'a, I>);
@@ -57,7 +55,8 @@ impl<'a, I> Machine<'a, I> {
             inspector,
             instruction: EthInstructions::new_mainnet_with_spec(fork),
             precompiles: Precompiles::new(fork, MovedPrecompiles::default()),
-            frame_stack: FrameStack::new_prealloc(FRAMES),
+            // Frames get their room when they are first needed: most calls need one.
+            frame_stack: FrameStack::new(),
         })
     }
 

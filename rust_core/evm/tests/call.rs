@@ -157,6 +157,51 @@ fn no_time_is_left_to_a_loop_or_a_call_after_the_deadline() {
 }
 
 #[test]
+fn what_takes_long_at_once_ends_a_strict_execution() {
+    let strict = CallLimits { deadline: Deadline::strict(Duration::from_mins(10)), ..limits() };
+    let over = Err(ExecutionError::TimeLimit(Duration::from_mins(10)));
+    let (spec, header) = (dev_spec(), header());
+    let ended = |code: &[u8]| {
+        let mut state = MemoryState::funded();
+        state.deploy(TARGET, code.to_vec());
+        state.deploy(FORWARDER, forwarder(TARGET));
+        let environment = Environment::new(&spec, &state, &state, &header);
+        [TARGET, FORWARDER].map(|target| {
+            let usual = call(&environment, &to(target), limits());
+            assert!(usual.is_ok(), "{usual:?}");
+            (call(&environment, &to(target), strict), usual)
+        })
+    };
+    // A megabyte of memory; modexp; a hash of 8 KB.
+    for code in [&hex!("5f620f424052")[..], &hex!("5f5f5f5f60055afa"), &hex!("5f5f6120005f60025afa")] {
+        for (tried, _) in ended(code) {
+            assert_eq!(tried, over);
+        }
+    }
+    // A copy, a hash, a power, a log and the oldest contracts are as always, and so is a revert.
+    for code in [
+        &hex!("60406020600037604060002060030a5f5260205fa060205ff3")[..],
+        &hex!("5f5f60405f60025afa5f5260205ff3"),
+        &hex!("60205ffd"),
+    ] {
+        for (tried, usual) in ended(code) {
+            assert_eq!(tried, usual);
+        }
+    }
+}
+
+#[test]
+fn no_time_is_left_to_a_read_of_the_state() {
+    let mut state = MemoryState::funded();
+    state.deploy(TARGET, hex!("5f54").to_vec());
+    let strict = CallLimits { deadline: Deadline::strict(Duration::ZERO), ..limits() };
+    let (spec, header) = (dev_spec(), header());
+    let environment = Environment::new(&spec, &state, &state, &header);
+    let ended = call(&environment, &to(TARGET), strict);
+    assert_eq!(ended, Err(ExecutionError::TimeLimit(Duration::ZERO)));
+}
+
+#[test]
 fn a_transfer_is_exact() {
     let state = MemoryState::funded();
     assert_eq!(guess(&state, &CallRequest { value: U256::from(1), ..to(BOB) }), Ok(21_000));

@@ -17,9 +17,6 @@ use crate::input::Input;
 /// A batch that takes longer is begun anew, in turns with other requests: what it asks changes nothing.
 const TURN: Duration = Duration::from_millis(1);
 
-/// A call that took longer was long, even if it came to its end.
-const LONG: Duration = Duration::from_millis(1);
-
 /// Room for each answer of a batch, to begin with (bytes).
 const ANSWER: usize = 128;
 
@@ -172,6 +169,7 @@ impl PyInline {
                 }
                 let answers = self.run_batch(view, &rows, &calls);
                 match &answers {
+                    _ if !may_be_long => {}
                     Some(_) => self.batches.was_short(),
                     None => self.batches.was_long(),
                 }
@@ -230,7 +228,6 @@ impl PyInline {
         if row.method.cost == Cost::Short {
             match attempt {
                 Attempt::Long => row.passing.was_long(),
-                _ if took > LONG => row.passing.was_long(),
                 Attempt::Answered(_) => row.passing.was_short(),
                 Attempt::Failed => {}
             }
