@@ -89,6 +89,9 @@ class FakeNode:
     def inline(self, response: int, depth: int, batch: int, quick: float) -> FakeInline:
         return FakeInline()
 
+    def hand_over(self, data: bytes, start: int, depth: int, batch: int, ticket: int) -> bool | None:
+        return None
+
     def view(self) -> FakeView:
         return FakeView(self, self.block)
 

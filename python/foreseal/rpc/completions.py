@@ -1,9 +1,11 @@
 """Calls that run on core threads, and the one wake-up that brings their outcomes, and notices, to the event loop."""
 
 import asyncio
+from typing import Any
 
 from foreseal.rpc.core import Core, Outcome
 from foreseal.rpc.hub import Hub
+from foreseal.rpc.submissions import Submitted
 
 
 class Completions:
@@ -15,7 +17,7 @@ class Completions:
         self.hub = Hub(core)
         """Who hears the notices that come the same way."""
         self._core = core
-        self._due: dict[int, asyncio.Future[Outcome]] = {}
+        self._due: dict[int, asyncio.Future[Any] | Submitted] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: asyncio.Future[None] | None = None
 
@@ -40,9 +42,15 @@ class Completions:
         """The outcome of the call that has just been handed over under `ticket`."""
         if self._loop is None:
             raise RuntimeError("the core answered later, but no event loop listens to it")
-        future = self._due[self.ticket] = self._loop.create_future()
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        self._due[self.ticket] = future
         self.ticket += 1
         return future
+
+    def expect(self, submitted: Submitted) -> None:
+        """Tell it what becomes of the body that has just been handed over under `ticket`."""
+        self._due[self.ticket] = submitted
+        self.ticket += 1
 
     async def drained(self) -> None:
         """Wait until nothing is due."""

@@ -7,6 +7,9 @@ from foreseal.errors import RpcError
 Outcome = bytes | RpcError
 """JSON bytes of a result, or the error in its place."""
 
+Outcomes = list[tuple[bytes, Outcome]]
+"""Of the calls of a body that was handed over as a whole, each with the JSON of its id."""
+
 Place = tuple[int, int, str]
 """Number, index and hash of a step."""
 
@@ -50,13 +53,20 @@ class Core(Reader, Protocol):
         What takes at most `quick` seconds is counted there, the rest told.
         """
 
+    def hand_over(self, data: bytes, start: int, depth: int, batch: int, ticket: int) -> bool | None:
+        """Hand the body at `start` of `data` to the core threads as a whole, if it is of submissions alone.
+
+        Its outcomes come later under `ticket`. Whether it is a batch; None where it has to go the long way: then
+        nothing was done.
+        """
+
     def view(self) -> Reader:
         """Pin the newest view: everything it is asked is answered from that one."""
 
     def event_fd(self) -> int:
         """A descriptor that becomes readable when `drain` has something."""
 
-    def drain(self) -> tuple[list[tuple[int, Outcome]], list[Notice]]:
+    def drain(self) -> tuple[list[tuple[int, Outcome | Outcomes]], list[Notice]]:
         """Take what core threads have finished, by ticket, and what channels have to say, in order."""
 
     def subscribe(self, params: bytes) -> tuple[int, int] | None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from time import monotonic, perf_counter
 from typing import Any
 
@@ -20,6 +20,8 @@ from foreseal.rpc.meter import Meter
 from foreseal.rpc.refused import Refused
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import Exchange, Link, Session
+from foreseal.rpc.submissions import JSON as SUBMISSION
+from foreseal.rpc.submissions import METHOD, Submitted
 
 Reply = tuple[int, bytes, int]
 """HTTP status, body, and the seconds after which to try again (0: nothing is said of it)."""
@@ -70,6 +72,8 @@ class Dispatcher:
         registry.watchers.append(inline.leave_out)
         self.counts.count_in(inline)
         self._inline = inline.answer
+        self._apart = {*(forbidden or ()), *registry.methods}
+        registry.watchers.append(self._apart.add)
 
     def session(self, link: Link) -> Session:
         """The subscriptions of a new connection."""
@@ -100,6 +104,13 @@ class Dispatcher:
             short = self.respond(body)
             if short is not None:
                 return OK, short, 0
+            if SUBMISSION in body:
+                told: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
+                submitted = self.hand_over(body, 0, told.set_result)
+                if submitted is not None:
+                    if exchange is not None:
+                        exchange.leave()
+                    return self._finish_later(submitted, told)
         begun = perf_counter()
         try:
             request = orjson.loads(body)
@@ -131,6 +142,42 @@ class Dispatcher:
         self, ident: bytes | None, method: str, future: asyncio.Future[Outcome], begun: float, meter: Meter | None
     ) -> Reply:
         return self._reply(ident, method, await future, begun, meter)
+
+    def hand_over(self, data: bytes, start: int, tell: Callable[[Submitted], None]) -> Submitted | None:
+        """Hand over the body at `start` of `data`, for a caller without a meter; None where it has to go the long way.
+
+        `tell` is called when `finish` has the answer.
+        """
+        completions = self.calls.completions
+        if SUBMISSION not in data or METHOD in self._apart or len(completions) >= self._limits.calls:
+            return None
+        begun = perf_counter()
+        is_batch = self._core.hand_over(data, start, self._limits.depth, self._limits.batch, completions.ticket)
+        if is_batch is None:
+            return None
+        submitted = Submitted(data[start:], tell, begun, is_batch=is_batch)
+        completions.expect(submitted)
+        return submitted
+
+    def finish(self, submitted: Submitted) -> Reply:
+        """The answer to a body that was handed over, once it was told of."""
+        outcomes, begun = submitted.outcomes, submitted.begun
+        if isinstance(outcomes, RpcError):
+            request = orjson.loads(submitted.body)
+            requests = request if submitted.is_batch else [request]
+            outcomes = [(orjson.dumps(one["id"]), outcomes) for one in requests]
+        if not submitted.is_batch:
+            [(ident, outcome)] = outcomes
+            return self._reply(ident, METHOD, outcome, begun, None)
+        allowance = Allowance(self._limits.response)
+        answers = [self._render(ident, METHOD, outcome, begun, None, allowance) for ident, outcome in outcomes]
+        return OK, b"[%b]" % b",".join(answers), 0
+
+    async def _finish_later(self, submitted: Submitted, told: asyncio.Future[Submitted]) -> Reply:
+        try:
+            return self.finish(await told)
+        finally:
+            submitted.cancel()
 
     def _ask(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
         return self.calls.run(self._core, method, params)

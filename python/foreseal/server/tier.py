@@ -44,14 +44,11 @@ class Tier:
     """Largest request body, bytes."""
     answer: Callable[..., Reply | Coroutine[Any, Any, Reply]] = field(init=False)
     """Answers a body: see `Dispatcher.answer`."""
-    respond: Callable[[bytes, int, bytes], bytes | None] = field(init=False)
-    """Answers it the short way, with a whole response, if there is one: see `Dispatcher.respond`."""
 
     def __post_init__(self) -> None:
         # Looked up once, not for every request.
         object.__setattr__(self, "largest", self.limits.body)
         object.__setattr__(self, "answer", self.dispatcher.answer)
-        object.__setattr__(self, "respond", self.dispatcher.respond)
 
     @property
     def is_metered(self) -> bool:

@@ -18,7 +18,7 @@ pub struct Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { blocks: 32, transactions: 50_000 }
+        Self { blocks: 32, transactions: 10_000 }
     }
 }
 

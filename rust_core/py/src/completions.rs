@@ -9,11 +9,18 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use bytes::Bytes;
-use foreseal_rpc::{Notice, RpcError};
+use foreseal_rpc::{Answered, Notice, RpcError};
 use parking_lot::{Condvar, Mutex};
 
 /// JSON bytes of a result, or the error in its place.
 pub type Outcome = Result<Bytes, RpcError>;
+
+/// What becomes of work.
+pub enum Finished {
+    Call(Outcome),
+    /// Of all calls of a body of submissions.
+    Body(Vec<Answered>),
+}
 
 /// Bytes of notices that may wait for the event loop before the one who makes them waits for it.
 const NOTICE_BYTES: usize = 64 << 20;
@@ -37,7 +44,7 @@ struct Queue {
 #[derive(Default)]
 pub struct Drained {
     /// By ticket.
-    pub outcomes: Vec<(u64, Outcome)>,
+    pub outcomes: Vec<(u64, Finished)>,
     pub notices: Vec<Notice>,
 }
 
@@ -67,7 +74,12 @@ impl Completions {
 
     /// Adds the outcome of the call made under `ticket`.
     pub fn push(&self, ticket: u64, outcome: Outcome) {
-        self.add(|queue| queue.waiting.outcomes.push((ticket, outcome)));
+        self.finish(ticket, Finished::Call(outcome));
+    }
+
+    /// Adds what became of the work given under `ticket`.
+    pub fn finish(&self, ticket: u64, finished: Finished) {
+        self.add(|queue| queue.waiting.outcomes.push((ticket, finished)));
     }
 
     /// Adds a notice once there is room for it. It goes nowhere when nobody takes them any more.

@@ -8,12 +8,12 @@ use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_journal::RealDisk;
 use foreseal_node::{FollowerStatus, Node, Surroundings, View};
-use foreseal_rpc::{Api, Cost, Error, Reply, RpcError, Subscriptions};
+use foreseal_rpc::{Answered, Api, Cost, Error, Reply, RpcError, Submissions, Subscriptions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 
-use crate::completions::{Completions, Drained, Outcome};
+use crate::completions::{Completions, Drained, Finished, Outcome};
 use crate::errors::{CoreError, rpc_error};
 use crate::figures::figures_json;
 use crate::inline::PyInline;
@@ -23,7 +23,10 @@ use crate::memory;
 use crate::settings::{PyLimits, PySettings};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
-use crate::workers::Workers;
+use crate::workers::{Work, Workers};
+
+/// What `drain` takes.
+type Taken<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotice>);
 
 /// A follower's name, lag, ms since it connected, and metrics.
 type Report<'py> = (String, u64, u64, Bound<'py, PyBytes>);
@@ -63,15 +66,25 @@ impl Core {
         let (api, waits) = (api.clone(), self.waits.adder());
         let (view, params) = (view.cloned(), params.to_vec());
         let work = move || match api.begin(view.as_ref(), row, &params) {
-            Ok(Reply::Ready(answer)) => Some(Ok(answer)),
+            Ok(Reply::Ready(answer)) => Some(Finished::Call(Ok(answer))),
             Ok(Reply::Later(wait)) => {
                 waits.add(ticket, row, wait);
                 None
             }
-            Err(error) => Some(Err(error)),
+            Err(error) => Some(Finished::Call(Err(error))),
         };
         workers.submit(ticket, Box::new(work))?;
         Ok(None)
+    }
+
+    /// Hands over the pieces of a body of submissions; whether there was room for them.
+    fn hand_over(&self, submissions: Submissions, ticket: u64) -> bool {
+        let submissions = Arc::new(submissions);
+        let pieces = (0..submissions.pieces()).map(|piece| -> Work {
+            let submissions = submissions.clone();
+            Box::new(move || submissions.work(piece).map(Finished::Body))
+        });
+        self.workers.submit_all(ticket, pieces).is_ok()
     }
 }
 
@@ -150,6 +163,25 @@ impl PyNode {
         Ok(PyInline::new(self.api.clone(), response, depth, batch, quick))
     }
 
+    /// Hands the body that begins at `start` of `data` to the core threads as a whole, if it is plain, of eth_sendRawTransaction
+    /// alone, and within `depth` and `batch` as for `inline`: then `drain` gives the outcomes under `ticket`. Whether the body is a
+    /// batch; None where it has to go the long way, and then nothing was done.
+    fn hand_over(
+        &self,
+        data: Input<'_>,
+        start: usize,
+        depth: usize,
+        batch: usize,
+        ticket: u64,
+    ) -> Option<bool> {
+        if self.api.node().is_follower() {
+            return None;
+        }
+        let submissions = Submissions::read(&self.api, data.get(start..)?, depth, batch)?;
+        let is_batch = submissions.is_batch();
+        self.core.hand_over(submissions, ticket).then_some(is_batch)
+    }
+
     /// The newest view, to answer several calls from.
     fn view(&self) -> PyView {
         PyView { core: self.core.clone(), api: self.api.clone(), view: self.core.api.node().view() }
@@ -174,17 +206,24 @@ impl PyNode {
         self.core.streams.unsubscribe(channel);
     }
 
-    /// What core threads have finished, as (ticket, JSON bytes or RpcError) pairs, and what channels have to say, as (channel,
+    /// What core threads have finished, as (ticket, JSON bytes or RpcError) pairs, in place of the second for a body that was
+    /// handed over a list of them, each with the JSON of its id before it, and what channels have to say, as (channel,
     /// sequence number, JSON of each `result`, place of the newest step after it); oldest first. None in place of the
     /// results: something was lost, and subscriptions that began at this sequence number or before cannot go on.
-    fn drain<'py>(&self, py: Python<'py>) -> (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotice>) {
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Taken<'py>> {
         let object = |outcome: Outcome| match outcome {
             Ok(json) => PyBytes::new(py, &json).into_any(),
             Err(error) => rpc_error(error).into_value(py).into_bound(py).into_any(),
         };
+        let answered = |(id, outcome): Answered| (PyBytes::new(py, id.as_bytes()), object(outcome));
+        let finished = |finished| match finished {
+            Finished::Call(outcome) => Ok(object(outcome)),
+            Finished::Body(all) => PyList::new(py, all.into_iter().map(answered)).map(Bound::into_any),
+        };
         let Drained { outcomes, notices } = self.core.completions.drain();
-        let outcomes = outcomes.into_iter().map(|(ticket, outcome)| (ticket, object(outcome))).collect();
-        (outcomes, notices.into_iter().map(py_notice).collect())
+        let outcomes = outcomes.into_iter().map(|(ticket, all)| Ok((ticket, finished(all)?)));
+        let outcomes = outcomes.collect::<PyResult<_>>()?;
+        Ok((outcomes, notices.into_iter().map(py_notice).collect()))
     }
 
     /// Block number and step index of the newest view, and ms since the last tick. (0, 0) while it starts.

@@ -8,10 +8,10 @@ use std::{io, thread};
 use foreseal_rpc::RpcError;
 use parking_lot::{Condvar, Mutex};
 
-use crate::completions::{Completions, Outcome};
+use crate::completions::{Completions, Finished};
 
 /// Work whose outcome goes back under a ticket; `None` when somebody else will push it.
-type Work = Box<dyn FnOnce() -> Option<Outcome> + Send>;
+pub type Work = Box<dyn FnOnce() -> Option<Finished> + Send>;
 
 /// A few threads and a bounded queue before them.
 pub struct Workers {
@@ -47,15 +47,26 @@ impl Workers {
 
     /// Hands work over; its outcome is pushed to the completions under `ticket`.
     pub fn submit(&self, ticket: u64, work: Work) -> Result<(), RpcError> {
+        self.submit_all(ticket, std::iter::once(work))
+    }
+
+    /// Hands over the pieces of one work, all or none. They are refused together as well.
+    pub fn submit_all(
+        &self,
+        ticket: u64,
+        pieces: impl ExactSizeIterator<Item = Work>,
+    ) -> Result<(), RpcError> {
         let mut state = self.queue.state.lock();
         if state.stopped {
             return Err(RpcError::stopping());
         }
-        if state.waiting.len() >= self.capacity {
+        if state.waiting.len() + pieces.len() > self.capacity {
             return Err(RpcError::queue_full(self.capacity));
         }
-        state.waiting.push_back((ticket, work));
-        self.queue.changed.notify_one();
+        for piece in pieces {
+            state.waiting.push_back((ticket, piece));
+            self.queue.changed.notify_one();
+        }
         Ok(())
     }
 
@@ -86,8 +97,8 @@ impl Drop for Workers {
 impl Queue {
     fn run(&self) {
         while let Some((ticket, work)) = self.next() {
-            if let Some(outcome) = work() {
-                self.completions.push(ticket, outcome);
+            if let Some(finished) = work() {
+                self.completions.finish(ticket, finished);
             }
         }
     }

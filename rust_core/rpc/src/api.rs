@@ -278,7 +278,7 @@ impl Api {
 }
 
 /// Runs `work`; the node's state is behind immutable views and locks that a panic releases.
-fn guarded<T>(method: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn guarded<T>(method: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().copied();
         let reason = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("");

@@ -28,6 +28,7 @@ mod send_sync;
 mod simulate;
 mod state;
 mod storage_values;
+mod submissions;
 mod submit;
 mod subscriptions;
 mod table;
@@ -52,6 +53,7 @@ pub use preconfirmation::{
 };
 pub use rpc_error::RpcError;
 pub use send_sync::SyncError;
+pub use submissions::{Answered, Submissions};
 pub use subscriptions::{Notice, Pump, Sink, Subscribed, Subscriptions};
 pub use table::{Access, Argument, Cost, Kind, Method, method, methods};
 pub use wait::Wait;

@@ -1,22 +1,49 @@
 //! Submission.
 
 use alloy_primitives::Bytes;
+use foreseal_node::Node;
+use foreseal_pool::Submission;
 
 use crate::{
-    Argument, Context, Error, Kind, Method, Reply,
+    Api, Argument, Context, Error, Kind, Method, Reply, RpcError,
+    api::guarded,
     params::Params,
     wait::{Then, submit},
 };
 
-pub const METHODS: &[Method] = &[Method::waiting(
-    "eth_sendRawTransaction",
-    &[Argument::required("data", Kind::Data)],
-    send_raw_transaction,
-)];
+/// The method's name.
+pub const SEND: &str = "eth_sendRawTransaction";
+
+const ARGUMENTS: &[Argument] = &[Argument::required("data", Kind::Data)];
+
+pub const METHODS: &[Method] = &[Method::waiting(SEND, ARGUMENTS, send_raw_transaction)];
 
 fn send_raw_transaction(context: &Context<'_>, params: &mut Params<'_>) -> Result<Reply, Error> {
-    let raw: Bytes = params.required()?;
-    let submission = context.node.decode(&raw)?;
+    let submission = decode(context.node, params)?;
     let hash = submission.hash();
     submit(context.node, submission, false, Then::Hash(hash))
+}
+
+fn decode(node: &Node, params: &mut Params<'_>) -> Result<Submission, Error> {
+    let raw: Bytes = params.required()?;
+    Ok(node.decode(&raw)?)
+}
+
+/// The two halves of the method, for those who take many submissions together. Not for a follower.
+impl Api {
+    /// Everything that needs no state.
+    pub(crate) fn read_submission(&self, params: &[u8]) -> Result<Submission, RpcError> {
+        let read = || decode(self.node(), &mut Params::parse(params, SEND, ARGUMENTS)?);
+        guarded(SEND, read).map_err(RpcError::from)
+    }
+
+    /// Takes it into the pool: JSON of its hash.
+    pub(crate) fn admit(&self, submission: Submission) -> Result<bytes::Bytes, RpcError> {
+        let then = Then::Hash(submission.hash());
+        let reply = guarded(SEND, || submit(self.node(), submission, false, then));
+        match reply.map_err(RpcError::from)? {
+            Reply::Ready(answer) => Ok(answer),
+            Reply::Later(wait) => Err(wait.give_up().into()),
+        }
+    }
 }

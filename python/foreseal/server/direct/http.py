@@ -15,10 +15,12 @@ future. Most clients send the same head with every call, so a head is parsed whe
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
-from foreseal.rpc.dispatch import Reply
+from foreseal.rpc.dispatch import Dispatcher, Reply
+from foreseal.rpc.submissions import Submitted
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
 from foreseal.server.direct.keeper import Keeper
@@ -50,7 +52,7 @@ class Http(asyncio.Protocol):
         self._peer: Peer = None
         # Those that wait for the one that is answered.
         self._waiting: deque[Request] = deque()
-        self._answering: asyncio.Task[None] | None = None
+        self._answering: asyncio.Task[None] | Submitted | None = None
         self._blocked = False
         """Whether the client does not take what is written."""
         self._ending = False
@@ -64,7 +66,7 @@ class Http(asyncio.Protocol):
         self._whole = -1
         self._headers: Headers = {}
         # Answers such calls the short way, where their caller is like all others.
-        self._respond: Callable[[bytes, int, bytes], bytes | None] | None = None
+        self._dispatcher: Dispatcher | None = None
 
     # What the event loop calls.
 
@@ -101,11 +103,16 @@ class Http(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
         if len(data) == self._whole and data.startswith(self._head) and self._is_between():
-            if self._respond is not None and not self._handler.leaving:
-                response = self._respond(data, len(self._head), self._keeper.ok)
+            dispatcher = self._dispatcher
+            if dispatcher is not None and not self._handler.leaving:
+                response = dispatcher.respond(data, len(self._head), self._keeper.ok)
                 if response is not None:
                     self.since = self._keeper.now
                     self._transport.write(response)
+                    return
+                told = partial(self._told, dispatcher, self._handler.view_header())
+                self._answering = dispatcher.hand_over(data, len(self._head), told)
+                if self._answering is not None:
                     return
             caller = self._handler.identify(self._peer, self._headers)
             if caller.__class__ is Caller:
@@ -253,7 +260,7 @@ class Http(asyncio.Protocol):
             self._headers, self._whole = (request.headers, self._whole) if usual else ({}, -1)
             caller = request.caller
             alike = caller.key is None and caller.meter is None and b"origin" not in request.headers
-            self._respond = caller.tier.respond if alike else None
+            self._dispatcher = caller.tier.dispatcher if alike else None
             self._call(caller, request.headers, request.body, keep_alive=request.keep_alive, old=request.old)
             return
         # A head that decides is not remembered.
@@ -274,16 +281,35 @@ class Http(asyncio.Protocol):
             return
         status, answer, seconds = reply
         if status == _OK and keep_alive and not (old or seconds or self._handler.leaving or b"origin" in headers):
-            head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._keeper.ok, *view, len(answer))
-            self.since = self._keeper.now
-            if len(answer) <= _JOINED:
-                self._transport.write(head + answer)
-            else:
-                self._transport.writelines((head, answer))
+            self._write_usual(view, answer)
             return
         self._write(
             (status, self._handler.response_headers(seconds, view, headers), answer), keep_alive=keep_alive, old=old
         )
+
+    def _told(self, dispatcher: Dispatcher, view: tuple[bytes, bytes], submitted: Submitted) -> None:
+        """Answer submissions that were handed over."""
+        self._answering = None
+        try:
+            status, answer, seconds = dispatcher.finish(submitted)
+        except Exception:  # as of any other call
+            log.exception("a call failed")
+            self._transport.abort()
+            return
+        if status == _OK and not (self._handler.leaving or self._transport.is_closing()):
+            self._write_usual(view, answer)
+        else:
+            lines = self._handler.response_headers(seconds, view, self._headers)
+            self._write((status, lines, answer), keep_alive=True)
+        self._go_on()
+
+    def _write_usual(self, view: tuple[bytes, bytes], answer: bytes) -> None:
+        head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._keeper.ok, *view, len(answer))
+        self.since = self._keeper.now
+        if len(answer) <= _JOINED:
+            self._transport.write(head + answer)
+        else:
+            self._transport.writelines((head, answer))
 
     async def _later(
         self,

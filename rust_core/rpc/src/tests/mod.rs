@@ -27,6 +27,7 @@ mod signing;
 mod state;
 mod stored;
 mod streams;
+mod submissions;
 mod submit;
 mod tags;
 mod traces;
@@ -156,7 +157,7 @@ impl Bench {
         if let Some(row) = table::method(method).filter(|row| row.cost == Cost::Short) {
             match self.api.attempt(Some(&view), row, params.as_bytes()) {
                 Attempt::Answered(tried) => {
-                    assert_eq!(Some(&tried), answer.as_ref().ok(), "{method} {params}")
+                    assert_eq!(Some(&tried), answer.as_ref().ok(), "{method} {params}");
                 }
                 Attempt::Failed => assert!(answer.is_err(), "{method} {params}"),
                 Attempt::Long => {}

@@ -1,0 +1,97 @@
+//! Bodies of submissions: in pieces, in order, and with the answers of single calls.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, Bytes};
+use foreseal_testkit::{Fees, Wallet};
+
+use super::Bench;
+use crate::{Answered, Api, Limits, Submissions};
+
+fn api(bench: &Bench) -> Arc<Api> {
+    Arc::new(bench.api.with_limits(Limits::default()))
+}
+
+fn transfer(wallet: &Wallet, nonce: u64) -> Bytes {
+    wallet.transfer(nonce, Address::repeat_byte(0xaa), 1, Fees::default())
+}
+
+fn call(id: usize, raw: &Bytes) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_sendRawTransaction","params":["{raw}"]}}"#)
+}
+
+fn batch(raws: &[Bytes]) -> String {
+    let calls: Vec<_> = raws.iter().enumerate().map(|(id, raw)| call(id, raw)).collect();
+    format!("[{}]", calls.join(","))
+}
+
+fn read(api: &Arc<Api>, body: &str) -> Option<Submissions> {
+    Submissions::read(api, body.as_bytes(), 8, 100)
+}
+
+/// Works on the pieces from the last to the first; only the one that is read last has the answers.
+fn answers(submissions: &Submissions) -> Vec<Answered> {
+    let pieces = (0..submissions.pieces()).rev();
+    let mut worked: Vec<_> = pieces.map(|piece| submissions.work(piece)).collect();
+    let last = worked.pop().expect("there is one");
+    assert!(worked.iter().all(Option::is_none));
+    last.expect("the last has the answers")
+}
+
+#[test]
+fn a_batch_enters_the_pool_in_its_order_whoever_reads_its_pieces() {
+    let bench = Bench::new(2);
+    let raws: Vec<_> =
+        (0..20).flat_map(|nonce| bench.wallets.iter().map(move |w| transfer(w, nonce))).collect();
+    let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
+    assert!(submissions.is_batch());
+    assert_eq!(submissions.pieces(), 3);
+    let answers = answers(&submissions);
+    let hashes: Vec<_> = bench.api.node().pool().all().iter().map(|pooled| pooled.hash()).collect();
+    assert_eq!(hashes.len(), raws.len());
+    for (at, ((id, outcome), hash)) in answers.iter().zip(hashes).enumerate() {
+        assert_eq!(*id, at.to_string());
+        assert_eq!(outcome.as_deref(), Ok(format!("\"{hash}\"").as_bytes()));
+    }
+}
+
+#[test]
+fn each_call_of_a_batch_has_the_error_that_it_has_alone() {
+    let bench = Bench::new(2);
+    let good = transfer(&bench.wallets[0], 0);
+    let bad = Bytes::from_static(&[0x05, 0xc0]);
+    let answers =
+        answers(&read(&api(&bench), &batch(&[bad.clone(), good.clone(), good.clone()])).expect("plain"));
+    assert!(answers[1].1.is_ok());
+    for (answer, raw) in [(&answers[0], &bad), (&answers[2], &good)] {
+        let alone = bench.error("eth_sendRawTransaction", &format!("[\"{raw}\"]"));
+        assert_eq!(answer.1.as_ref(), Err(&alone));
+    }
+    let none = read(&api(&bench), &call(7, &good).replace(&format!("\"{good}\""), "")).expect("plain");
+    assert_eq!(none.work(0).expect("one piece")[0].1, Err(bench.error("eth_sendRawTransaction", "[]")));
+}
+
+#[test]
+fn nothing_enters_before_all_pieces_are_read() {
+    let bench = Bench::new(1);
+    let raws: Vec<_> = (0..17).map(|nonce| transfer(&bench.wallets[0], nonce)).collect();
+    let submissions = read(&api(&bench), &batch(&raws)).expect("it is plain");
+    assert!(submissions.work(0).is_none());
+    assert_eq!(bench.api.node().pool().all().len(), 0);
+    assert_eq!(submissions.work(1).map(|answers| answers.len()), Some(17));
+    assert_eq!(bench.api.node().pool().all().len(), 17);
+}
+
+#[test]
+fn other_bodies_go_the_long_way() {
+    let bench = Bench::new(1);
+    let one = call(1, &transfer(&bench.wallets[0], 0));
+    let other = r#"{"jsonrpc":"2.0","id":2,"method":"eth_blockNumber","params":[]}"#;
+    let notification = one.replace("\"id\":1,", "");
+    for body in [other, &format!("[{one},{other}]"), &notification, "[]", "{", &format!("{one} 1")] {
+        assert!(read(&api(&bench), body).is_none(), "{body}");
+    }
+    let many = format!("[{}]", vec![one.as_str(); 101].join(","));
+    assert!(read(&api(&bench), &many).is_none(), "more than a batch may have");
+    assert!(read(&api(&bench), &one).is_some_and(|single| !single.is_batch()));
+}

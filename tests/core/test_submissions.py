@@ -1,0 +1,139 @@
+"""Bodies of submissions alone, which go to the core as a whole: the answers are those of the long way."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from foreseal._core import Node
+from foreseal.bench.contents import Account, accounts, native
+from foreseal.errors import RpcError
+from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.submissions import METHOD, Submitted
+from live_node import settings, wait_until
+
+TO = b"\xaa" * 20
+
+
+class World:
+    """A node that makes no steps, so that the pool keeps what it was given."""
+
+    def __init__(self, folder: Path) -> None:
+        self.node = Node(settings(folder / "data", block_time=86_400_000, step=86_400_000))
+        self.registry = Registry()
+        self.dispatcher = Dispatcher(self.node, Limits(batch=50), self.registry)
+        self.node.start()
+        wait_until(lambda: self.node.ready()[0])
+
+    def answer(self, body: bytes) -> Any:
+        return asyncio.run(self._answered(body))
+
+    async def _answered(self, body: bytes) -> Any:
+        completions = self.dispatcher.calls.completions
+        completions.attach(asyncio.get_running_loop())
+        try:
+            reply: Any = self.dispatcher.answer(body)
+            status, answer, _ = reply if isinstance(reply, tuple) else await reply
+            assert status == 200
+            assert len(completions) == 0
+            return orjson.loads(answer)
+        finally:
+            completions.detach()
+
+    def answered(self) -> int:
+        """Submissions that were counted as good."""
+        return self.dispatcher.counts.answered.get(METHOD, 0)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    world = World(tmp_path)
+    yield world
+    world.node.stop()
+
+
+def calls(account: Account, count: int) -> list[dict[str, Any]]:
+    signed = account.sign(31337, [native(TO) for _ in range(count)])
+    return [{"jsonrpc": "2.0", "id": f"n{at}", "method": METHOD, "params": [one.raw]} for at, one in enumerate(signed)]
+
+
+def handed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The bodies that are handed over from now on."""
+    seen: list[bytes] = []
+    hand_over = world.dispatcher.hand_over
+
+    def watched(data: bytes, start: int, tell: Any) -> Submitted | None:
+        submitted = hand_over(data, start, tell)
+        if submitted is not None:
+            seen.append(submitted.body)
+        return submitted
+
+    monkeypatch.setattr(world.dispatcher, "hand_over", watched)
+    return seen
+
+
+def test_a_call_and_a_batch_are_answered_and_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = handed_over(world, monkeypatch)
+    [sender] = accounts(1)
+    first, *more = calls(sender, 41)
+    single, batch, one = orjson.dumps(first), orjson.dumps(more[:39]), orjson.dumps(more[39:])
+    assert world.answer(single)["id"] == "n0"
+    answers = world.answer(batch)
+    assert [answer["id"] for answer in answers] == [call["id"] for call in more[:39]]
+    assert all(len(answer["result"]) == 66 for answer in answers)
+    assert isinstance(world.answer(one), list)
+    assert seen == [single, batch, one]
+    assert world.answered() == 41
+
+
+def test_errors_are_those_of_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    [sender] = accounts(1)
+    good, again = calls(sender, 1) * 2
+    bad = good | {"params": ["0x05c0"], "id": 5}
+    none = good | {"params": [], "id": None}
+    body = orjson.dumps([bad, good, again, none])
+    answers = world.answer(body)
+    assert "result" in answers.pop(1)
+    assert world.dispatcher.counts.failed.total() == 3
+    monkeypatch.setattr(world.dispatcher, "hand_over", lambda *_: None)
+    assert [world.answer(orjson.dumps(call)) for call in (bad, again, none)] == answers
+
+
+def test_a_body_with_another_call_goes_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = handed_over(world, monkeypatch)
+    [sender] = accounts(1)
+    other = {"jsonrpc": "2.0", "id": 9, "method": "eth_chainId", "params": []}
+    [sent, chain] = world.answer(orjson.dumps([*calls(sender, 1), other]))
+    assert (len(sent["result"]), chain["result"]) == (66, "0x7a69")
+    assert seen == []
+
+
+def test_what_is_registered_from_python_takes_its_place(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = handed_over(world, monkeypatch)
+
+    @world.registry.method(METHOD)
+    def mine(raw: str) -> str:
+        return raw
+
+    [call] = calls(accounts(1)[0], 1)
+    assert world.answer(orjson.dumps(call))["result"] == call["params"][0]
+    assert seen == []
+
+
+def test_a_body_that_the_core_refused_as_a_whole_has_an_error_for_each_call(world: World) -> None:
+    body = orjson.dumps(calls(accounts(1)[0], 2))
+    submitted = Submitted(body, lambda _: None, 0.0, is_batch=True)
+    submitted.set_result(RpcError(-32002, "the node is stopping", None))
+    status, answer, _ = world.dispatcher.finish(submitted)
+    assert status == 200
+    assert [(one["id"], one["error"]["code"]) for one in orjson.loads(answer)] == [("n0", -32002), ("n1", -32002)]
+
+
+def test_once_the_node_stopped_nothing_is_handed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = handed_over(world, monkeypatch)
+    [call] = calls(accounts(1)[0], 1)
+    world.node.stop()
+    assert world.answer(orjson.dumps(call))["error"]["code"] == -32002
+    assert seen == []
