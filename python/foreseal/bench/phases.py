@@ -33,7 +33,7 @@ class Plan:
     samples: int = 100
     """Transactions that are looked for."""
     subscribers: int = 500
-    notifications: int = 20
+    notifications: int = 60
     """Blocks of a log each that every subscriber hears of."""
     sizes: tuple[int, ...] = ()
     """Numbers of blocks; none leaves the phase out."""
