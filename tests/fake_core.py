@@ -39,6 +39,9 @@ class FakeInline:
     def answer(self, data: bytes, start: int = 0, head: bytes | None = None) -> None:
         return None
 
+    def converse(self, data: bytes, most: int) -> None:
+        return None
+
     def leave_out(self, method: str) -> None:
         pass
 

@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from websockets.frames import Frame, Opcode
 
 from foreseal._core import Node, method_names
 from foreseal.rpc import Dispatcher, Limits, Registry
@@ -183,6 +184,54 @@ def test_a_response_has_its_head_the_view_and_its_length(ways: Ways) -> None:
     lines = rb"x-foreseal-view: \d+\.\d+; age=\d+\r\ncontent-length: %d\r\n\r\n" % len(plain)
     assert re.fullmatch(re.escape(HEAD) + lines + re.escape(plain), whole)
     assert ways.dispatcher.respond(body, len(body) + 1, HEAD) is None
+
+
+def masked(body: bytes, opcode: Opcode = Opcode.TEXT) -> bytes:
+    return Frame(opcode, body).serialize(mask=True)
+
+
+def frames_of(bodies: list[bytes]) -> bytes:
+    return b"".join(Frame(Opcode.TEXT, body).serialize(mask=False) for body in bodies)
+
+
+def test_texts_of_a_websocket_are_answered_as_far_as_there_is_a_short_way(ways: Ways) -> None:
+    bodies = [orjson.dumps(request) for request in SHORT] + [orjson.dumps(call("eth_chainId", ident="x" * 200))]
+    answers = [ways.general(body) for body in bodies]
+    stream = b"".join(map(masked, bodies))
+    assert ways.dispatcher.converse(stream, 1000) == (frames_of(answers), len(stream))
+    others = (
+        masked(orjson.dumps(call("no_such"))),
+        masked(b"\xff"),
+        masked(b""),
+        masked(bodies[0], Opcode.BINARY),
+        masked(b"", Opcode.PING),
+        masked(b"", Opcode.CLOSE),
+        Frame(Opcode.TEXT, bodies[0]).serialize(mask=False),
+        Frame(Opcode.TEXT, bodies[0], fin=False).serialize(mask=True),
+        masked(bodies[0])[:-1],
+        masked(bodies[0] + b" " * 1000),
+    )
+    for other in others:
+        assert ways.dispatcher.converse(other, 1000) is None
+        mixed = masked(bodies[0]) + other + masked(bodies[1])
+        assert ways.dispatcher.converse(mixed, 1000) == (frames_of(answers[:1]), len(masked(bodies[0])))
+
+
+def test_answers_to_texts_are_sent_when_they_are_many(ways: Ways) -> None:
+    body = orjson.dumps(call("eth_chainId"))
+    found = ways.dispatcher.converse(masked(body) * 10_000, 1000)
+    assert found is not None
+    frames, end = found
+    one = len(frames_of([ways.general(body)]))
+    assert (1 << 16) <= len(frames) < (1 << 16) + one
+    assert end == len(frames) // one * len(masked(body))
+
+
+def test_texts_that_are_not_quick_are_told(still: Node) -> None:
+    inline = still.inline(20_000, 8, 5, 0.0)
+    found = inline.converse(masked(orjson.dumps(BALANCE)) + masked(orjson.dumps(call("eth_chainId"))), 1000)
+    assert found is not None
+    assert [name for name, _, _ in found[2]] == ["eth_getBalance", "eth_chainId"]
 
 
 def test_registered_and_forbidden_methods_go_the_general_way(still: Node) -> None:

@@ -3,8 +3,8 @@
 import asyncio
 import itertools
 import json
-import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
+from websockets.streams import StreamReader
 
 from bare_transport import BareTransport, statuses_in
 from foreseal.server import App, Settings
-from foreseal.server.direct.frames import Broken, Frames, close_code, close_frame, text_frame
+from foreseal.server.direct.frames import Broken, Frames, close_code, close_frame, pieces_of, text_frame
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
 
-from fake_core import FakeNode
+from asgi_client import until
+from fake_core import FakeInline, FakeNode
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -209,6 +211,15 @@ def test_what_is_against_the_protocol_is_named(given: Callable[[], bytes], code:
     assert broken.value.code == code
 
 
+@given(st.lists(st.text(max_size=200) | st.just("y" * 126) | st.just("z" * 65_536), max_size=4), st.text(max_size=130))
+def test_frames_of_texts_behind_a_prefix_are_those_of_the_library(texts: list[str], prefix: str) -> None:
+    before = prefix.encode()
+    frames = before.join(pieces_of(texts, len(before), "}}"))
+    assert frames == b"".join(
+        Frame(Opcode.TEXT, f"{prefix}{text}}}}}".encode()).serialize(mask=False) for text in texts
+    ), texts
+
+
 def test_close_frames() -> None:
     assert close_code(b"") is None
     assert close_code((1001).to_bytes(2, "big") + b"bye") == 1001
@@ -224,33 +235,140 @@ HANDSHAKE = (
 )
 
 
+class ShortInline(FakeInline):
+    """Has a short way to the frames that it is told, one or two at a time."""
+
+    def __init__(self) -> None:
+        self.answers: dict[bytes, bytes] = {}
+        self.taken = 0
+
+    def converse(self, data: bytes, most: int) -> tuple[bytes, int, list[Any]] | None:
+        frames, end = b"", 0
+        for frame, answer in self.answers.items():
+            if data.startswith(frame, end):
+                frames, end = frames + answer, end + len(frame)
+                self.taken += 1
+        return (frames, end, []) if end else None
+
+
+class ShortNode(FakeNode):
+    """All of its doors have the same short way."""
+
+    short: ShortInline
+
+    def inline(self, response: int, depth: int, batch: int, quick: float) -> ShortInline:
+        return self.short
+
+
+@asynccontextmanager
+async def conversing(node: FakeNode, **settings: Any) -> AsyncIterator[tuple[Any, BareTransport]]:
+    """A WebSocket that was accepted, and its transport."""
+    app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
+    await app.startup()
+    listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+    transport = BareTransport()
+    http = Http(listener)
+    http.connection_made(transport)
+    http.data_received(HANDSHAKE)
+    for _ in range(10):  # turns of the loop in which it is accepted, and read from
+        await asyncio.sleep(0)
+    transport.written = b""
+    yield transport.protocol, transport
+    if not transport.closed:
+        transport.protocol.connection_lost(None)
+    await listener.stop(0)
+    await app.shutdown()
+
+
+def texts_in(written: bytes) -> list[Any]:
+    """The JSON of each text."""
+    found, reader = [], StreamReader()
+    reader.feed_data(written)
+    while reader.buffer:
+        try:
+            next(Frame.parse(reader.read_exact, mask=False))
+        except StopIteration as done:
+            found.append(json.loads(done.value.data))
+    return found
+
+
+@pytest.mark.parametrize("short", [False, True])
 @pytest.mark.parametrize("step", [1, 10, 10_000])
-def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int) -> None:
+def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int, short: bool) -> None:
     """A batch takes a turn of the loop: what came behind it waits, though it could be answered at once."""
 
-    async def play() -> list[Any]:
-        app = App(Settings(Path("unused")), make_node=FakeNode)
-        await app.startup()
-        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
-        transport = BareTransport()
-        http = Http(listener)
-        http.connection_made(transport)
-        http.data_received(HANDSHAKE)
-        websocket = transport.protocol
-        for _ in range(10):  # turns of the loop in which it is accepted, and read from
-            await asyncio.sleep(0)
+    async def play() -> tuple[list[int], int]:
+        node = ShortNode()
+        node.short = ShortInline()
         stream = b""
         for number in range(5):
-            stream += masked(Opcode.TEXT, call("echo", 3 * number))
-            stream += masked(Opcode.TEXT, b"[" + call("echo", 3 * number + 1) + b"]")
-            stream += masked(Opcode.TEXT, call("echo", 3 * number + 2))
-        for start in range(0, len(stream), step):
-            websocket.data_received(stream[start : start + step])
-        while transport.written.count(b'"result"') < 15:
-            await asyncio.wait(listener._websockets, timeout=0.01)
-        websocket.connection_lost(None)
-        await listener.stop(0)
-        await app.shutdown()
-        return [int(found) for found in re.findall(rb'"id":(\d+)', transport.written)]
+            for place in range(4):
+                body = call("echo", 4 * number + place)
+                frame = masked(Opcode.TEXT, b"[" + body + b"]" if place == 1 else body)
+                stream += frame
+                if short and place != 1:
+                    answer = {"jsonrpc": "2.0", "id": 4 * number + place, "result": []}
+                    node.short.answers[frame] = text_frame(json.dumps(answer).encode())
+        async with conversing(node) as (websocket, transport):
+            for start in range(0, len(stream), step):
+                websocket.data_received(stream[start : start + step])
+            await until(lambda: transport.written.count(b'"result"') >= 20)
+            answers = [one[0] if isinstance(one, list) else one for one in texts_in(transport.written)]
+            return [answer["id"] for answer in answers], node.short.taken
 
-    assert asyncio.run(asyncio.wait_for(play(), 30)) == list(range(15))
+    found, taken = asyncio.run(play())
+    assert found == list(range(20))
+    assert bool(taken) == (short and step == 10_000), "what comes in pieces is put together in the general way"
+
+
+def test_frames_have_no_short_way_for_callers_with_a_meter_or_a_client_that_is_behind() -> None:
+    frame = masked(Opcode.TEXT, call("echo", 1))
+
+    async def play(*, behind: bool, **settings: Any) -> int:
+        node = ShortNode()
+        node.short = ShortInline()
+        node.short.answers[frame] = text_frame(b'{"id":1,"result":[]}')
+        async with conversing(node, **settings) as (websocket, transport):
+            if behind:
+                websocket.pause_writing()
+            websocket.data_received(frame)
+            if behind:
+                websocket.resume_writing()
+            await until(lambda: len(texts_in(transport.written)) == 1)
+        return node.short.taken
+
+    assert asyncio.run(play(behind=False)) == 1
+    assert asyncio.run(play(behind=True)) == 0
+    assert asyncio.run(play(behind=False, public=True)) == 0
+
+
+def test_notifications_are_sent_at_once_or_queued_but_in_order() -> None:
+    """At once, unless the client is behind or they are long; none overtakes what waits."""
+
+    async def play() -> None:
+        node = FakeNode()
+        async with conversing(node) as (websocket, transport):
+            websocket.data_received(masked(Opcode.TEXT, call("eth_subscribe", 1, "newHeads")))
+            await until(lambda: len(texts_in(transport.written)) == 1)
+            ident = texts_in(transport.written)[0]["result"]
+
+            def heard() -> list[Any]:
+                told = texts_in(transport.written)[1:]
+                assert all(one["params"]["subscription"] == ident for one in told)
+                return [one["params"]["result"] for one in told]
+
+            node.publish("newHeads", "1", "2")
+            await until(lambda: heard() == [1, 2])
+            long = "x" * 100_000
+            node.publish("newHeads", json.dumps(long))
+            node.publish("newHeads", "3")
+            await until(lambda: heard() == [1, 2, long, 3])
+            websocket.pause_writing()
+            for number in range(4, 8):
+                node.publish("newHeads", str(number))
+            await until(lambda: heard() == [1, 2, long, 3, 4])
+            websocket.resume_writing()
+            node.publish("newHeads", "8")
+            await until(lambda: heard() == [1, 2, long, *range(3, 9)])
+
+    asyncio.run(play())

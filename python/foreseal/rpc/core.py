@@ -37,6 +37,12 @@ class Inline(Protocol):
         With `head`, the first lines of an HTTP response, it is a whole response.
         """
 
+    def converse(self, data: bytes, most: int) -> tuple[bytes, int, list[Slow]] | None:
+        """The frames that answer the WebSocket frames at the beginning of `data`, and how many of its bytes those take.
+
+        They are whole texts of `most` bytes at most that have a short way; None where it begins with something else.
+        """
+
     def leave_out(self, method: str) -> None:
         """Calls of `method`, if there is one, go the long way from now on."""
 

@@ -74,6 +74,7 @@ class Dispatcher:
         self._inline = inline.answer
         self._apart = {*(forbidden or ()), *registry.methods}
         registry.watchers.append(self._apart.add)
+        self._converse = inline.converse
 
     def session(self, link: Link) -> Session:
         """The subscriptions of a new connection."""
@@ -91,6 +92,20 @@ class Dispatcher:
         for call in slow:
             self.counts.add(*call, self._tier)
         return answer
+
+    def converse(self, data: bytes, most: int) -> tuple[bytes, int] | None:
+        """The frames that answer the WebSocket frames at the beginning of `data`, and how many of its bytes those take.
+
+        They are texts of `most` bytes at most, of a caller without a meter, to which there is a short way; None where
+        it begins with something else.
+        """
+        found = self._converse(data, most)
+        if found is None:
+            return None
+        frames, end, slow = found
+        for call in slow:
+            self.counts.add(*call, self._tier)
+        return frames, end
 
     def answer(
         self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.core import Core, Notice
-from foreseal.rpc.outbox import Traffic
+from foreseal.rpc.outbox import Messages, Traffic
 from foreseal.rpc.subscription import State, Subscription
 
 CLOSING = "the connection is being closed"
@@ -60,11 +60,11 @@ class Hub:
 
     def deliver(self, notice: Notice) -> None:
         """Hand a notice to everybody who hears its channel."""
-        channel, sequence, messages, place = notice
+        channel, sequence, texts, place = notice
         subscribers = self._channels.get(channel)
         if subscribers is None:
             return
-        size = sum(map(len, messages)) if messages else 0
+        messages = None if texts is None else Messages(texts)
         # A copy: whoever is closed for it leaves meanwhile.
         for subscription in tuple(subscribers):
-            subscription.deliver(sequence, messages, size, place)
+            subscription.deliver(sequence, messages, place)

@@ -9,6 +9,19 @@ END = "}}"
 """What follows each message of an item whose prefix is not empty."""
 
 
+class Messages:
+    """The JSON of each result of one notice, for all who are told."""
+
+    __slots__ = ("pieces", "size", "texts")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        self.size = sum(map(len, texts))
+        """Characters."""
+        self.pieces: dict[int, list[bytes]] = {}
+        """What whoever sends them keeps here: what is sent around each prefix, by the length of that."""
+
+
 @dataclass(slots=True)
 class Traffic:
     """What went out to all clients of a process together."""

@@ -14,6 +14,7 @@ from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.core import Outcome, Place
 from foreseal.rpc.hub import Hub
+from foreseal.rpc.outbox import Messages
 from foreseal.rpc.subscription import FEED, Subscription
 
 PAGES = "foreseal_getFlashblocks"
@@ -55,8 +56,8 @@ class Replay:
         subscription, page = self._subscription, self._page
         while True:
             for flashblock in page["flashblocks"]:
-                message = orjson.dumps(flashblock).decode()
-                while not subscription.offer((message,), len(message)):
+                message = Messages([orjson.dumps(flashblock).decode()])
+                while not subscription.offer(message):
                     await subscription.room()
             cursor = page["cursor"]
             subscription.place = read_place(cursor)

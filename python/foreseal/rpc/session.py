@@ -11,23 +11,16 @@ from foreseal.rpc import codes
 from foreseal.rpc.core import Outcome
 from foreseal.rpc.envelope import over_limit
 from foreseal.rpc.hub import CLOSING, Hub
-from foreseal.rpc.outbox import Outbox
 from foreseal.rpc.replay import Ask, Replay
-from foreseal.rpc.subscription import FEED, State, Subscription
+from foreseal.rpc.subscription import FEED, Listener, State, Subscription
 
 SUBSCRIBE, UNSUBSCRIBE = "eth_subscribe", "eth_unsubscribe"
 METHODS = frozenset({SUBSCRIBE, UNSUBSCRIBE})
 """Methods that belong to a connection."""
 
 
-class Link(Protocol):
+class Link(Listener, Protocol):
     """The connection as a session sees it."""
-
-    outbox: Outbox
-    """What is to be sent."""
-
-    def give_up(self, reason: str) -> None:
-        """Close it: the client is too slow, or cannot be told what it missed."""
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run `work` until the connection ends; the connection ends if it fails."""
@@ -59,7 +52,7 @@ class Session:
             return over_limit("subscriptions", self._most, f"a connection may have at most {self._most} subscriptions")
         named = orjson.loads(params)
         kind = named[0] if named and isinstance(named[0], str) else ""
-        subscription = Subscription(self._hub.new_id(), kind, self._link.outbox, self._link.give_up)
+        subscription = Subscription(self._hub.new_id(), kind, self._link)
         self._subscriptions[subscription.ident] = subscription
         if kind == FEED:
             self._hub.kinds[FEED] += 1

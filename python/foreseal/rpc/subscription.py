@@ -13,11 +13,11 @@ comes.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from typing import Protocol
 
 from foreseal.rpc.core import Place
-from foreseal.rpc.outbox import Outbox
+from foreseal.rpc.outbox import Messages, Outbox
 
 FEED = "foreseal_feed"
 """The kind that catches up from a cursor, and lags instead of losing its connection."""
@@ -38,11 +38,23 @@ class State(Enum):
     CLOSED = auto()
 
 
+class Listener(Protocol):
+    """The connection as a subscription sees it."""
+
+    outbox: Outbox
+    """What is to be sent."""
+
+    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+        """Send notifications past the queue, if that is empty and the client takes them; whether they were sent."""
+
+    def give_up(self, reason: str) -> None:
+        """Close it: the client is too slow, or cannot be told what it missed."""
+
+
 class Subscription:
     """One subscription of one connection. Used from the event loop's thread only."""
 
-    def __init__(self, ident: str, kind: str, outbox: Outbox, give_up: Callable[[str], None]) -> None:
-        """`give_up` closes the connection, for the reason given, because its client cannot be told what it missed."""
+    def __init__(self, ident: str, kind: str, listener: Listener) -> None:
         self.ident = ident
         self.kind = kind
         self.state = State.PENDING
@@ -51,11 +63,13 @@ class Subscription:
         self.place: Place | None = None
         """Of the feed: the newest step that was put into the queue; the first one comes with the cursor."""
         self._start = 0
-        self._outbox = outbox
-        self._give_up = give_up
+        self._outbox = listener.outbox
+        self._notify_now = listener.notify_now
+        self._give_up = listener.give_up
         self._prefix = _HEAD % ("eth_subscription", ident)
+        self._encoded = self._prefix.encode()
         # Reserved in the queue, and put into it when the answer is there.
-        self._held: list[tuple[Sequence[str], int]] = []
+        self._held: list[Messages] = []
         self._missed_to: Place | None = None
 
     def joined(self, channel: int, start: int) -> None:
@@ -70,19 +84,22 @@ class Subscription:
             self.state = State.LIVE if self.channel is not None else State.CATCHING_UP
             if self._missed_to is not None:
                 self._lag()
-        for messages, _ in self._held:
-            self._outbox.notify(self._prefix, messages)
+        for messages in self._held:
+            self._outbox.notify(self._prefix, messages.texts)
         self._held.clear()
 
-    def deliver(self, sequence: int, messages: Sequence[str] | None, size: int, place: Place) -> None:
-        """A notice of its channel: messages of `size` characters together, None for a loss."""
+    def deliver(self, sequence: int, messages: Messages | None, place: Place) -> None:
+        """A notice of its channel: its messages, None for a loss."""
         if sequence < self._start or self.state is State.CLOSED:
             return
-        if messages is None:
+        # Nearly always: nothing was missed by one that is live.
+        if self.state is State.LIVE and messages is not None and self._notify_now(self._encoded, messages):
+            self.place = place
+        elif messages is None:
             self._give_up(LOST)
         elif self._missed_to is not None:
             self._missed_to = place
-        elif self.offer(messages, size):
+        elif self.offer(messages):
             self.place = place
         elif self.kind != FEED:
             self._give_up(SLOW)
@@ -92,14 +109,14 @@ class Subscription:
             if self.state is State.LIVE:
                 self._lag()
 
-    def offer(self, messages: Sequence[str], size: int) -> bool:
+    def offer(self, messages: Messages) -> bool:
         """Put messages into the queue if it has room for them."""
-        if not self._outbox.notifications.reserve(size, len(messages)):
+        if not self._outbox.notifications.reserve(messages.size, len(messages.texts)):
             return False
         if self.state is State.PENDING:
-            self._held.append((messages, size))
+            self._held.append(messages)
         else:
-            self._outbox.notify(self._prefix, messages)
+            self._outbox.notify(self._prefix, messages.texts)
         return True
 
     async def room(self) -> None:
@@ -109,8 +126,8 @@ class Subscription:
     def close(self) -> None:
         """Nothing more is put into the queue for it."""
         self.state = State.CLOSED
-        for messages, size in self._held:
-            self._outbox.notifications.give(size, len(messages))
+        for messages in self._held:
+            self._outbox.notifications.give(messages.size, len(messages.texts))
         self._held.clear()
 
     def _lag(self) -> None:

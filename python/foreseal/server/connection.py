@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from foreseal.rpc.dispatch import Reply
-from foreseal.rpc.outbox import END, Budget, Outbox, Traffic
+from foreseal.rpc.outbox import END, Budget, Messages, Outbox, Traffic
 from foreseal.rpc.session import Exchange
 from foreseal.server.callers import Caller
 from foreseal.server.handler import Handler
@@ -50,6 +50,7 @@ class Connection:
         self._ahead = ahead
         self._frames = 0
         self._session = caller.tier.dispatcher.session(self)
+        self._answer_frames = caller.tier.dispatcher.converse
         # None where the client has left.
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -67,9 +68,11 @@ class Connection:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
             self._websocket.take = self.take
+            if self._caller.key is None and self._caller.meter is None:
+                self._websocket.converse = self.converse
             ending = await self._ending
         finally:
-            self._websocket.take = None
+            self._websocket.take = self._websocket.converse = None
             self._session.close()
             # Also what they wait for in the server in front: a pending message there would hold up the close frame.
             tasks = tuple(self._tasks)
@@ -99,6 +102,28 @@ class Connection:
         self.review()
         if not self._ending.done():
             self._begin(body)
+        return True
+
+    def converse(self, data: bytes) -> tuple[bytes, int] | None:
+        """The frames that answer the frames at the beginning of `data`, and how many bytes those take.
+
+        None where the first one has to be taken by itself: something is under way, or it asks for more than what is
+        answered at once. For callers without a key or meter.
+        """
+        if self._calls or not self.outbox.is_empty or self._ending.done():
+            return None
+        self.quiet = 0
+        return self._answer_frames(data, self._largest)
+
+    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+        """Send notifications past the queue, if that is empty and the client takes them; whether they were sent."""
+        outbox = self.outbox
+        if outbox.answers.frames or outbox.notifications.frames or self._ending.done():
+            return False
+        if not self._websocket.notify_now(prefix, messages):
+            return False
+        self.quiet = 0
+        outbox.traffic.notified += len(messages.texts)
         return True
 
     def finish(self) -> None:

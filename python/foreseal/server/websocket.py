@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from enum import Enum, auto
 from typing import Any, Protocol
 
+from foreseal.rpc.outbox import Messages
 from foreseal.server.handler import Response
 
 Message = MutableMapping[str, Any]
@@ -31,6 +32,12 @@ _LONGEST_REASON = 123
 
 Take = Callable[[bytes], bool]
 """Takes a message while nobody is at work on another one; false leaves it to `receive`."""
+
+Converse = Callable[[bytes], tuple[bytes, int] | None]
+"""Answers frames of the client while nobody is at work: the frames to send, and how many bytes are answered.
+
+None leaves the first frame to the usual way.
+"""
 
 
 class Gone(Exception):
@@ -51,9 +58,14 @@ class Socket(Protocol):
     client: Side
     take: "Take | None"
     """Gets messages as they come, in the place of `receive`, where the server in front has them without waiting."""
+    converse: "Converse | None"
+    """Gets frames as they come, in the place of both, where the server in front has them without waiting."""
 
     def send_now(self, data: bytes) -> bool:
         """Send a text, UTF-8, if that can be done without waiting; whether it was."""
+
+    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+        """Send each message, behind a prefix, if that can be done without waiting; whether it was."""
 
     async def connect(self) -> bool:
         """Take the client's handshake; False if it is gone already, or was none."""
@@ -84,11 +96,16 @@ class WebSocket:
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
         self.take: Take | None = None
+        self.converse: Converse | None = None
         self._scope = scope
         self._receive = receive
         self._send = send
 
     def send_now(self, _data: bytes) -> bool:
+        """Never: ASGI awaits."""
+        return False
+
+    def notify_now(self, _prefix: bytes, _messages: Messages) -> bool:
         """Never: ASGI awaits."""
         return False
 

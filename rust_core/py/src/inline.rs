@@ -8,6 +8,7 @@ use alloy_primitives::map::HashMap;
 use bytes::Bytes;
 use foreseal_node::View;
 use foreseal_rpc::plain::{Body, Plain, read};
+use foreseal_rpc::texts::{add_text, first_text};
 use foreseal_rpc::{Access, Api, Attempt, Cost, Method, methods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -19,6 +20,9 @@ const TURN: Duration = Duration::from_millis(1);
 
 /// Room for each answer of a batch, to begin with (bytes).
 const ANSWER: usize = 128;
+
+/// Bytes of answers to the texts of a WebSocket, from which on they are sent before more are answered.
+const PIECE: usize = 64 << 10;
 
 /// What is said of a call that was not quick: its method, seconds, bytes of its result.
 type Slow = (&'static str, f64, usize);
@@ -271,6 +275,28 @@ impl PyInline {
         let lines = format!("x-foreseal-view: {block}.{step}; age={age}\r\ncontent-length: {length}\r\n\r\n");
         let whole = joined(py, &[&head, lines.as_bytes(), first, id, middle, result, last])?;
         Ok(Some((whole, slow)))
+    }
+
+    /// The frames with the answers to the WebSocket frames that `data` begins with, as far as they are whole texts of
+    /// `most` bytes at most whose bodies have a short way, or until there is much to send; how many bytes of `data` these
+    /// take, and the calls as in `answer`. None where that is not one of them.
+    fn converse<'py>(
+        &self,
+        py: Python<'py>,
+        data: Input<'_>,
+        most: usize,
+    ) -> Option<(Bound<'py, PyBytes>, usize, Vec<Slow>)> {
+        let view = self.api.node().view();
+        let (mut frames, mut end, mut slow) = (Vec::new(), 0, Vec::new());
+        while frames.len() < PIECE
+            && let Some(text) = first_text(&data[end..], most)
+            && let Some(answers) = self.run(view.as_ref(), &text.content)
+        {
+            add_text(&mut frames, &answers.json.parts());
+            slow.extend(answers.slow);
+            end += text.size;
+        }
+        (end > 0).then(|| (PyBytes::new(py, &frames), end, slow))
     }
 
     /// Calls of `method`, if there is one, go the long way from now on.

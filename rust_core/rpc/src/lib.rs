@@ -34,6 +34,7 @@ mod subscriptions;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod texts;
 mod traces;
 mod transaction_status;
 mod transactions;

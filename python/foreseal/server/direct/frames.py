@@ -1,6 +1,6 @@
 """WebSocket frames (RFC 6455) as bytes come and go: those of the library, and a way past it for the usual ones."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 
 from websockets.exceptions import PayloadTooBig, ProtocolError
 from websockets.frames import Close, Frame, Opcode
@@ -39,6 +39,11 @@ class Frames:
         self._parts: list[bytes] | None = None
         self._is_text = True
         self._size = 0
+
+    @property
+    def is_between(self) -> bool:
+        """Whether the next byte begins a message."""
+        return self._parsing is None and self._parts is None
 
     def feed(self, data: bytes) -> Iterator[tuple[Opcode, bytes]]:
         """The messages (TEXT) and control frames that end in `data`, in their order. Raises `Broken`."""
@@ -122,14 +127,28 @@ def _checked(text: bytes) -> bytes:
     return text
 
 
+def text_head(size: int) -> bytes:
+    """What precedes a text of `size` bytes to a client, in one frame."""
+    if size < _SHORT:
+        return b"\x81%c" % size
+    if size < _MEDIUM:
+        return b"\x81\x7e%b" % size.to_bytes(2, "big")
+    return b"\x81\x7f%b" % size.to_bytes(8, "big")
+
+
 def text_frame(data: bytes) -> bytes:
     """A text, UTF-8, to a client in one frame."""
-    size = len(data)
-    if size < _SHORT:
-        return b"\x81%c%b" % (size, data)
-    if size < _MEDIUM:
-        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), data)
-    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), data)
+    return text_head(len(data)) + data
+
+
+def pieces_of(texts: Sequence[str], prefix: int, end: str) -> list[bytes]:
+    """Frames of texts with `end` behind each and `prefix` bytes before it: a prefix joins the pieces to them."""
+    pieces, behind = [], b""
+    for text in texts:
+        data = f"{text}{end}".encode()
+        pieces.append(behind + text_head(prefix + len(data)))
+        behind = data
+    return [*pieces, behind]
 
 
 def pong_frame(data: bytes) -> bytes:

@@ -10,18 +10,29 @@ from websockets.frames import Opcode
 from websockets.http11 import Request as Handshake
 from websockets.server import ServerProtocol
 
+from foreseal.rpc.outbox import END, Messages
 from foreseal.server.callers import Peer
-from foreseal.server.direct.frames import Broken, Frames, close_code, close_frame, pong_frame, text_frame
+from foreseal.server.direct.frames import (
+    Broken,
+    Frames,
+    close_code,
+    close_frame,
+    pieces_of,
+    pong_frame,
+    text_frame,
+)
 from foreseal.server.direct.keeper import Keeper
 from foreseal.server.direct.request import Request, head_of
 from foreseal.server.handler import CLOSE, Response
-from foreseal.server.websocket import Gone, Side, Take, cut
+from foreseal.server.websocket import Converse, Gone, Side, Take, cut
 
 # Messages that wait for the handler, from which on no more is read.
 _AHEAD = 8
 # Seconds that a client has to answer a close frame.
 _CLOSING = 5.0
 _SWITCHING = 101
+# Notifications of more characters are not copied for each client before it has room for them.
+_COPIED = 64 * 1024
 
 
 class DirectWebSocket(asyncio.Protocol):
@@ -32,6 +43,7 @@ class DirectWebSocket(asyncio.Protocol):
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
         self.take: Take | None = None
+        self.converse: Converse | None = None
         self.path = request.path
         self.headers = request.headers
         # When the client had taken the close frame.
@@ -78,6 +90,12 @@ class DirectWebSocket(asyncio.Protocol):
         if self.server is Side.CONNECTING:
             self._rest += data
             return
+        while self.converse is not None and self._is_free() and (answered := self.converse(data)) is not None:
+            frames, end = answered
+            self._transport.write(frames)
+            if end == len(data):
+                return
+            data = data[end:]
         try:
             for kind, content in self._frames.feed(data):
                 if kind is Opcode.TEXT:
@@ -105,6 +123,16 @@ class DirectWebSocket(asyncio.Protocol):
         if self._blocked or self.server is not Side.OPEN or self._transport.is_closing():
             return False
         self._transport.write(text_frame(data))
+        return True
+
+    def notify_now(self, prefix: bytes, messages: Messages) -> bool:
+        """Send each message, behind a prefix, unless the client is behind or they are long; whether they were sent."""
+        if self._blocked or self.server is not Side.OPEN or messages.size > _COPIED or self._transport.is_closing():
+            return False
+        pieces = messages.pieces.get(len(prefix))
+        if pieces is None:
+            pieces = messages.pieces[len(prefix)] = pieces_of(messages.texts, len(prefix), END)
+        self._transport.write(prefix.join(pieces))
         return True
 
     async def connect(self) -> bool:
@@ -195,6 +223,12 @@ class DirectWebSocket(asyncio.Protocol):
     def _is_awaited(self) -> bool:
         """Whether the one who receives has nothing else to do."""
         return not self._messages and self._receiver is not None and not self._receiver.done()
+
+    def _is_free(self) -> bool:
+        """Whether a message that begins now can be answered before all that follows."""
+        if self._blocked or self.server is not Side.OPEN or not (self._frames.is_between and self._is_awaited()):
+            return False
+        return not self._transport.is_closing()
 
     def _put(self, data: bytes) -> None:
         if self.client is Side.CLOSED or self._transport.is_closing():

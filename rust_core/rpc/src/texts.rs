@@ -1,0 +1,119 @@
+//! Texts of a WebSocket (RFC 6455): those of a client as most come, whole and in one short frame, and those to a client.
+
+/// The last frame of a message, a text.
+const WHOLE_TEXT: u8 = 0x81;
+const MASKED: u8 = 0x80;
+/// Lengths of the second byte that say how many bytes have the length instead: two, eight.
+const MEDIUM: u8 = 126;
+const LONG: u8 = 127;
+
+/// A client's text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Text {
+    /// Unmasked; nobody looked whether it is UTF-8.
+    pub content: Vec<u8>,
+    /// Bytes of its frame.
+    pub size: usize,
+}
+
+/// The text that `data` begins with, if it has at most `most` bytes and less than 64 KiB; `None` for all else, and for what
+/// is not whole yet.
+pub fn first_text(data: &[u8], most: usize) -> Option<Text> {
+    let [WHOLE_TEXT, length, rest @ ..] = data else { return None };
+    let (length, rest) = match (length.checked_sub(MASKED)?, rest) {
+        (LONG.., _) => return None,
+        (MEDIUM, [high, low, rest @ ..]) => (usize::from(u16::from_be_bytes([*high, *low])), rest),
+        (MEDIUM, _) => return None,
+        (short, _) => (usize::from(short), rest),
+    };
+    let (mask, rest) = rest.split_first_chunk::<4>()?;
+    let mut content = rest.get(..length).filter(|_| length <= most)?.to_vec();
+    for piece in content.chunks_mut(mask.len()) {
+        for (byte, mask) in piece.iter_mut().zip(mask) {
+            *byte ^= mask;
+        }
+    }
+    Some(Text { content, size: data.len() - rest.len() + length })
+}
+
+/// Adds a text to a client, one part behind the other, in one frame to `frames`.
+pub fn add_text(frames: &mut Vec<u8>, parts: &[&[u8]]) {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    frames.reserve(10 + length);
+    frames.push(WHOLE_TEXT);
+    match (u8::try_from(length), u16::try_from(length)) {
+        (Ok(short), _) if short < MEDIUM => frames.push(short),
+        (_, Ok(medium)) => {
+            frames.push(MEDIUM);
+            frames.extend_from_slice(&medium.to_be_bytes());
+        }
+        _ => {
+            frames.push(LONG);
+            frames.extend_from_slice(&(length as u64).to_be_bytes());
+        }
+    }
+    for part in parts {
+        frames.extend_from_slice(part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
+
+    /// A frame as a client sends it.
+    fn masked(content: &[u8]) -> Vec<u8> {
+        let mut plain = Vec::new();
+        add_text(&mut plain, &[content]);
+        let head = plain.len() - content.len();
+        plain[1] |= MASKED;
+        let bytes = content.iter().zip(MASK.iter().cycle()).map(|(byte, mask)| byte ^ mask);
+        [&plain[..head], &MASK, &bytes.collect::<Vec<_>>()].concat()
+    }
+
+    /// The example of RFC 6455, section 5.7.
+    #[test]
+    fn the_example_of_the_standard() {
+        let frame = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
+        assert_eq!(first_text(&frame, 5), Some(Text { content: b"Hello".to_vec(), size: 11 }));
+        let mut frames = Vec::new();
+        add_text(&mut frames, &[b"Hel", b"", b"lo"]);
+        assert_eq!(frames, [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f]);
+    }
+
+    #[test]
+    fn texts_of_every_length_that_is_short() {
+        for length in [0, 1, 3, 4, 125, 126, 127, 255, 256, 65_535] {
+            let content: Vec<u8> = (0..length).map(|at: usize| at.to_le_bytes()[0]).collect();
+            let frame = masked(&content);
+            let behind = [&frame[..], b"rest"].concat();
+            assert_eq!(first_text(&behind, length), Some(Text { content, size: frame.len() }), "{length}");
+            for end in [0, 1, 2, 5, frame.len() - 1] {
+                assert_eq!(first_text(&frame[..end], length), None, "{end} bytes of {length}");
+            }
+            assert_eq!(length.checked_sub(1).and_then(|most| first_text(&frame, most)), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn all_else_is_for_others() {
+        let frame = masked(b"{}");
+        for first in (0..=u8::MAX).filter(|first| *first != WHOLE_TEXT) {
+            assert_eq!(first_text(&[&[first], &frame[1..]].concat(), 9), None, "{first:#x}");
+        }
+        let mut plain = Vec::new();
+        add_text(&mut plain, &[b"not masked, as no client may"]);
+        assert_eq!(first_text(&plain, 99), None);
+        assert_eq!(first_text(&masked(&b" ".repeat(65_536)), 99_999), None);
+    }
+
+    #[test]
+    fn a_long_text_has_eight_bytes_of_length() {
+        let mut frames = Vec::new();
+        add_text(&mut frames, &[&b" ".repeat(65_536)]);
+        assert_eq!(frames[..10], [0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]);
+        assert_eq!(frames.len(), 65_546);
+    }
+}
