@@ -149,8 +149,10 @@ impl OpenBlock {
         index: u64,
         end: impl FnOnce(&State, &Body) -> Result<EndOfBlock, BuildError>,
     ) -> Result<(Self, StateDiff), BuildError> {
+        let (state, lists) = (|| self.base.apply(diff), || self.body.extended(transactions, receipts));
+        // Waking another thread takes longer than a step of nothing.
         let (base, body) =
-            rayon::join(|| self.base.apply(diff), || self.body.extended(transactions, receipts));
+            if transactions.is_empty() { (state(), lists()) } else { rayon::join(state, lists) };
         let base = base.map_err(ExecutionError::from)?;
         let EndOfBlock { requests_hash, diff: tail } = end(&base, &body)?;
         let tip =

@@ -37,6 +37,23 @@ fn blocks_are_mined_on_demand_with_what_is_pooled() {
     assert_eq!(timestamp(&bench.view()), 1_000_008, "and the clock went along");
 }
 
+/// Blocks of nothing are appended several at a time: what comes of it is the same chain.
+#[test]
+fn many_blocks_at_once_are_those_of_one_demand_each() {
+    let (datadir, wallets, together) = start();
+    let (_other, _, apart) = start();
+    let blocks = 200;
+    together.node.control(|writer| writer.mine(blocks, None)).unwrap();
+    for _ in 0..blocks {
+        apart.node.control(|writer| writer.mine(1, None)).unwrap();
+    }
+    assert!(fingerprint(&together.view()) == fingerprint(&apart.view()), "another chain came of it");
+    assert_eq!(together.view().latest().number(), blocks);
+    let appends = |bench: &Bench| *bench.node.figures().work.append.cumulative().last().unwrap();
+    assert!(appends(&together) * 10 < appends(&apart), "most appends hold many blocks");
+    restart(&datadir, &wallets, together);
+}
+
 #[test]
 fn mined_blocks_are_as_far_apart_as_asked() {
     let (datadir, wallets, bench) = start();

@@ -101,7 +101,8 @@ fn a_view_without_a_tick_is_an_entry_too() {
     take(&bench);
     bench.node.control(|writer| writer.write(&balance(1))).unwrap();
     bench.node.control(|writer| writer.mine(2, None)).unwrap();
-    assert_eq!(kinds(&take(&bench)), "vvv");
+    bench.node.control(|writer| writer.mine(1, None)).unwrap();
+    assert_eq!(kinds(&take(&bench)), "vvv", "blocks that were mined together come together");
 }
 
 /// However far behind, nothing that was undone goes unseen, as long as there were not too many ways back.

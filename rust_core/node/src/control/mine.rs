@@ -4,9 +4,14 @@ use alloy_primitives::Address;
 
 use crate::{ControlError, Mining, Slot, draft::Draft, sequencer::Sequencer};
 
+/// Empty blocks that are made durable and shown together. A sync for each would be most of their time; with so many it
+/// is a small part, and readers still see the chain grow.
+const TOGETHER: u64 = 64;
+
 impl Sequencer {
     /// Seals the block being built, with what the pool has for it, and so on until `blocks` are sealed. A block is sealed
-    /// at its timestamp: the clock moves there if that is still to come.
+    /// at its timestamp: the clock moves there if that is still to come. Blocks that the pool has nothing for are appended
+    /// and shown several at a time.
     ///
     /// With an `interval` (seconds) each block's timestamp is that much later than the one before it, or for the first
     /// than the clock, unless its timestamp was set.
@@ -26,24 +31,38 @@ impl Sequencer {
         if blocks > 0 {
             self.catch_up()?;
         }
-        for done in 1..=blocks {
+        let mut left = blocks;
+        while left > 0 {
             if self.shared.stopping() {
                 return Err(ControlError::Stopped("the node is stopped".to_owned()));
             }
             self.step(&mut || true)?;
-            self.seal_now(interval.filter(|_| done < blocks))?;
+            left -= self.seal_some(left, interval)?;
         }
         Ok(())
     }
 
-    /// Seals the block being built; the next one's timestamp is `interval` seconds later if one is given.
-    pub(super) fn seal_now(&mut self, interval: Option<u64>) -> Result<(), ControlError> {
+    /// Seals the block being built and opens the next.
+    pub(super) fn seal_now(&mut self) -> Result<(), ControlError> {
+        self.seal_some(1, None).map(drop)
+    }
+
+    /// Seals the block being built, and empty ones after it while the pool has nothing; at most `left` blocks, which is how
+    /// many are still to come. How many were sealed. With an `interval` their timestamps are so many seconds apart.
+    fn seal_some(&mut self, left: u64, interval: Option<u64>) -> Result<u64, ControlError> {
         let mut draft = self.draft();
-        draft.seal()?;
-        let slot = self.slot_after(&mut draft, interval)?;
-        let opening = self.opening(slot.timestamp);
-        draft.open(&opening)?;
-        Ok(self.commit(draft, slot)?)
+        let mut sealed = 0;
+        loop {
+            draft.seal()?;
+            sealed += 1;
+            let slot = self.slot_after(&mut draft, interval.filter(|_| sealed < left))?;
+            let opening = self.opening(slot.timestamp);
+            draft.open(&opening)?;
+            if sealed == left.min(TOGETHER) || self.shared.pool.counts().pooled > 0 {
+                self.commit(draft, slot)?;
+                return Ok(sealed);
+            }
+        }
     }
 
     /// The slot of the block after the newest sealed one of `draft`, whose timestamp the clock reaches by now.

@@ -15,7 +15,7 @@ impl Sequencer {
         self.commit(draft, slot)?;
         self.shared.pool.on_step(&[], &diff);
         if self.mining == Mining::Automatic {
-            self.seal_now(None)?;
+            self.seal_now()?;
         }
         Ok(())
     }
