@@ -7,7 +7,7 @@ from foreseal.bench.contents import Shape
 from foreseal.bench.failures import BenchError, Refused
 from foreseal.bench.filling import Filled, Filling, Show
 from foreseal.bench.matrix import ROWS
-from foreseal.bench.measuring import Extent, Matrix
+from foreseal.bench.measuring import Cell, Extent, Matrix
 from foreseal.bench.node import Node
 
 ROWS_OF_SCALE = (
@@ -20,7 +20,6 @@ ROWS_OF_SCALE = (
 )
 _SHAPE = Shape(blocks=125, dense=4, every=25)
 _AT_ONCE = 1_000
-_CONNECTIONS = 16
 
 
 def scale(node: Node, sizes: Sequence[int], extent: Extent, show: Show) -> list[dict[str, Any]]:
@@ -36,16 +35,23 @@ def scale(node: Node, sizes: Sequence[int], extent: Extent, show: Show) -> list[
         filled = filling.fill(show)
         matrix = Matrix([filled], rows, extent)
         cells = matrix.closed(show)
-        results += [
-            {
-                "node": node.name,
-                "blocks": filled.head,
-                "row": cell.row,
-                "requests_per_second": round(cell.rate, 1),
-                "resident_mb": resident_mb(filled),
-            }
-            for cell in cells
-        ]
+        results += [{"blocks": filled.head, "resident_mb": resident_mb(filled), **_reported(cell)} for cell in cells]
+    return _compared(results)
+
+
+def _reported(cell: Cell) -> dict[str, Any]:
+    report = cell.report(None)
+    names = ("node", "row", "connections", "requests_per_second", "cpu_us_per_request")
+    return {name: report[name] for name in names}
+
+
+def _compared(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With each figure, how many times the processor time on the shortest chain it is; None where that is not known."""
+    shortest: dict[tuple[str, int], float | None] = {}
+    for result in results:
+        cpu = result["cpu_us_per_request"]
+        first = shortest.setdefault((result["row"], result["connections"]), cpu)
+        result["cpu_to_shortest"] = round(cpu / first, 2) if cpu and first else None
     return results
 
 

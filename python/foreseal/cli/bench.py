@@ -192,7 +192,9 @@ def _show(report: dict[str, Any]) -> None:
         name = f"notification, {figures['subscribers']} subscribers"
         click.echo(f"{name:<46} {figures['node']:<18} {figures['cpu_us_per_notification']} us")
     for figures in report.get("scale", ()):
-        name = f"{figures['row']}, {figures['blocks']:,} blocks"
-        click.echo(f"{name:<46} {figures['node']:<18} {figures['requests_per_second']:>12,.0f} /s")
+        name = f"{figures['row']}, {figures['connections']}, {figures['blocks']:,} blocks"
+        cpu, times = figures["cpu_us_per_request"], figures["cpu_to_shortest"]
+        cost = "" if cpu is None else f"  {cpu:>9,.1f} us" + ("" if times is None else f"  x{times:g}")
+        click.echo(f"{name:<46} {figures['node']:<18} {figures['requests_per_second']:>12,.0f} /s{cost}")
     for missing in report.get("missing", ()):
         click.echo(f"{missing['row']:<46} {missing['node']:<18} not there: {missing['why']}")
