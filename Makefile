@@ -40,7 +40,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-rust test-python lint format bench load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build run demo test test-rust test-python lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,12 +81,13 @@ demo: build $(VENV)/.dev ## Show the life of payments on a development chain, st
 
 test: test-rust test-python ## Run every test, Rust then Python
 
-# The gate draws the same cases every time; `make properties` draws others.
+# The gate draws the same cases every time; `make properties` draws others. Every benchmark runs once as well.
 test-rust: $(VENV)/.run
 	PROPTEST_RNG_SEED=$(SEED) cargo test --release --workspace --quiet
 
 test-python: build $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(ARGS)
+	$(BIN)/python -m pytest benches -n $(PYTEST_WORKERS)
 
 lint: build $(VENV)/.dev ## Check format, clippy, ruff, mypy and the stub of the core
 	cargo fmt --all --check
@@ -104,6 +105,11 @@ format: $(VENV)/.dev ## Format Rust and Python sources
 bench: build $(VENV)/.dev ## Run the criterion and pytest-benchmark suites
 	cargo bench --workspace
 	$(BIN)/python -m pytest benches -n 0 --benchmark-enable --benchmark-only $(ARGS)
+
+figures: build $(VENV)/.dev ## Compare with the named baselines (pycryptodome, rlp, trie, eth-bloom, py-evm; alloy-trie, revm) and states of growing size, and save the ratios
+	$(BIN)/python -m benches.python.peer_ratios
+	$(BIN)/python -m benches.python.core_figures
+	$(BIN)/python -m benches.python.step_figures
 
 load: build $(VENV)/.dev ## Compare requests a second with a bare granian app and save the result
 	$(BIN)/python -m benches.load $(ARGS)

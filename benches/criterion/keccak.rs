@@ -14,6 +14,8 @@ fn keccak(c: &mut Criterion) {
         let inputs: Vec<Vec<u8>> = (0..BATCH).map(|at| vec![at.to_le_bytes()[0]; length]).collect();
         let slices: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let mut outputs = vec![B256::ZERO; BATCH];
+        keccak_batch(&slices, &mut outputs);
+        assert!(slices.iter().zip(&outputs).all(|(input, output)| keccak256(input) == *output));
         let mut group = c.benchmark_group(format!("keccak_{length}_bytes_x{BATCH}"));
         group.throughput(Throughput::Elements(BATCH as u64));
         group.bench_function("single", |b| {
@@ -35,6 +37,7 @@ fn bloom(c: &mut Criterion) {
         Log::new_unchecked(Address::from_word(word(at)), vec![word(0), word(at), word(!at)], Bytes::new())
     };
     let logs: Vec<Log> = (0..100).map(log).collect();
+    assert_eq!(logs_bloom(&logs), alloy_primitives::logs_bloom(&logs));
     let mut group = c.benchmark_group("bloom_of_100_logs");
     group.bench_function("foreseal", |b| b.iter(|| logs_bloom(black_box(&logs))));
     group.bench_function("alloy", |b| b.iter(|| alloy_primitives::logs_bloom(black_box(&logs))));

@@ -4,6 +4,7 @@ use std::{hint::black_box, ops::ControlFlow, slice::from_ref, sync::Arc};
 
 use alloy_primitives::{B256, Bytes, Log};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use foreseal_benches::sized;
 use foreseal_state::StateChanges;
 use foreseal_store::{Options, Reader, SealedBlock, Store};
 use foreseal_testkit::{LogChain, numbered_contract, numbered_topic, skewed_log};
@@ -11,22 +12,28 @@ use foreseal_types::{FoundLog, LogFilter, LogPosition, LogSink, StateDiff};
 use rand::{SeedableRng, rngs::StdRng};
 use tempfile::{TempDir, tempdir};
 
-const BLOCKS: u64 = 200_000;
 const LOGS_PER_BLOCK: u64 = 5;
 /// Blocks written in one transaction.
 const BATCH: usize = 2_000;
 const HITS: u64 = 10;
-/// Ranges in blocks, each in the middle of the chain.
-const RANGES: [u64; 5] = [1, 100, 2_000, 100_000, BLOCKS];
 /// Contracts with numbers of their own, beyond those of the other logs: one per range.
 const RARE: u64 = 1 << 32;
 
 /// A filter that has its hits in a range of so many blocks.
 type MakeFilter = fn(u64) -> LogFilter;
 
+fn blocks() -> u64 {
+    sized(200_000, 6_000)
+}
+
+/// Ranges in blocks, each in the middle of the chain.
+fn ranges() -> [u64; 5] {
+    [1, 100, 2_000, blocks() / 2, blocks()]
+}
+
 /// First block of a range.
 fn start(range: u64) -> u64 {
-    (BLOCKS - range) / 2
+    (blocks() - range) / 2
 }
 
 /// The blocks of the hits of a range, evenly spread.
@@ -42,10 +49,10 @@ fn common() -> B256 {
 fn chain() -> impl Iterator<Item = SealedBlock> {
     let (mut random, mut chain) = (StdRng::seed_from_u64(1), LogChain::default());
     let mut rare: Vec<(u64, u64)> =
-        RANGES.into_iter().flat_map(|range| hits(range).map(move |block| (block, range))).collect();
+        ranges().into_iter().flat_map(|range| hits(range).map(move |block| (block, range))).collect();
     rare.sort_unstable();
     let mut rare = rare.into_iter().peekable();
-    (0..BLOCKS).map(move |number| {
+    (0..blocks()).map(move |number| {
         let mut lists: Vec<Vec<Log>> = (0..LOGS_PER_BLOCK).map(|_| vec![skewed_log(&mut random)]).collect();
         while let Some((_, range)) = rare.next_if(|(block, _)| *block == number) {
             let topics = vec![common(), numbered_topic(2, 7)];
@@ -115,7 +122,7 @@ fn searches(criterion: &mut Criterion) {
     ];
     for (name, filter) in filters {
         let mut group = criterion.benchmark_group(format!("ten logs by {name}"));
-        for range in RANGES {
+        for range in ranges() {
             let filter = filter(range);
             group.bench_function(BenchmarkId::from_parameter(range), |bencher| {
                 bencher.iter(|| search(&reader, &filter, range));

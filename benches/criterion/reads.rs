@@ -15,6 +15,7 @@ use std::{
 use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use criterion::Criterion;
+use foreseal_benches::sized;
 use foreseal_journal::RealDisk;
 use foreseal_node::{
     Clock, Node, Producer, Production, Recent, Settings, SteppedClock, StoreSettings, Surroundings,
@@ -269,8 +270,8 @@ fn import(site: &Site, blocks: u64) -> Value {
 }
 
 fn main() {
-    let blocks =
-        std::env::var("FORESEAL_READS").map_or(10_000, |number| number.parse().expect("a number of blocks"));
+    let blocks = std::env::var("FORESEAL_READS")
+        .map_or(sized(10_000, 700), |number| number.parse().expect("a number of blocks"));
     let mut criterion = Criterion::default().configure_from_args();
     let wallets = Wallet::some(SENDERS);
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -28,6 +28,7 @@ fn transaction() -> Envelope {
 fn rlp(c: &mut Criterion) {
     let transaction = transaction();
     let encoded = alloy_rlp::encode(&transaction);
+    assert_eq!(Envelope::decode(&mut &encoded[..]), Ok(transaction.clone()));
     let mut out = Vec::with_capacity(1024);
     c.bench_function("rlp_encode_1559", |b| {
         b.iter(|| {

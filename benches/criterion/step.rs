@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use foreseal_benches::sized;
 use foreseal_builder::{OpenBlock, Opening, Parent};
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record};
 use foreseal_pool::{PendingHead, Pool, PoolConfig, decode_submission};
@@ -14,8 +15,11 @@ use foreseal_state::{BlockHashes, State, StateError, StateReader};
 use foreseal_testkit::{Contract, Fees, Wallet, erc20_balance_slot, erc20_transfer, test_genesis};
 use foreseal_types::ChainSpec;
 
-const ACCOUNTS: u64 = 1_000_000;
 const SENDERS: u64 = 5_000;
+
+fn accounts() -> u64 {
+    sized(1_000_000, 20_000)
+}
 
 struct NoHashes;
 
@@ -46,10 +50,10 @@ fn million(wallets: &[Wallet]) -> ChainSpec {
     let mut genesis = test_genesis(wallets);
     let tokens = genesis.alloc.get_mut(&Contract::Erc20.address()).expect("the test genesis has it");
     let storage = tokens.storage.get_or_insert_default();
-    for index in SENDERS..ACCOUNTS {
+    for index in SENDERS..accounts() {
         storage.insert(erc20_balance_slot(stranger(index)), U256::from(1_000_000).into());
     }
-    for index in SENDERS..ACCOUNTS {
+    for index in SENDERS..accounts() {
         genesis.alloc.entry(stranger(index)).or_default().balance = U256::from(1_000_000_000_000_u64);
     }
     ChainSpec::new(genesis).expect("a development genesis is supported")
@@ -61,7 +65,7 @@ fn filled_pool(wallets: &[Wallet], count: u64, spec: &ChainSpec, open: &OpenBloc
     let head = Arc::new(Head(open.state().clone()));
     for index in 0..count {
         let sender = usize::try_from(index % SENDERS).expect("small");
-        let to = stranger(SENDERS + index * 7919 % (ACCOUNTS - SENDERS));
+        let to = stranger(SENDERS + index * 7919 % (accounts() - SENDERS));
         let data = erc20_transfer(to, U256::from(1));
         let raw = wallets[sender].eip1559(
             index / SENDERS,

@@ -5,11 +5,14 @@ use std::{hint::black_box, time::Duration};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_trie::{HashBuilder, Nibbles, root::ordered_trie_root_encoded};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use foreseal_benches::sized;
 use foreseal_state::State;
 use foreseal_trie::{Change, ListTrie, Trie};
 use foreseal_types::{Account, AccountDiff, ChangedAccount, StateDiff};
 
-const ACCOUNTS: u64 = 1_000_000;
+fn accounts() -> u64 {
+    sized(1_000_000, 20_000)
+}
 
 fn address(seed: u64) -> Address {
     Address::from_slice(&keccak256(seed.to_be_bytes())[12..])
@@ -20,7 +23,7 @@ fn diff(count: u64, balance: u64) -> StateDiff {
     let account = |at: u64| {
         let account = Account { nonce: at % 7, balance: U256::from(balance + at), ..Account::default() };
         let diff = AccountDiff { account: Some(account), ..AccountDiff::default() };
-        ChangedAccount { address: address(at * (ACCOUNTS / count)), diff }
+        ChangedAccount { address: address(at * (accounts() / count)), diff }
     };
     let mut accounts: Vec<_> = (0..count).map(account).collect();
     accounts.sort_by_key(|changed| changed.address);
@@ -28,7 +31,7 @@ fn diff(count: u64, balance: u64) -> StateDiff {
 }
 
 fn changed_accounts(c: &mut Criterion) {
-    let state = State::default().apply(&diff(ACCOUNTS, 1)).expect("in memory");
+    let state = State::default().apply(&diff(accounts(), 1)).expect("in memory");
     let mut group = c.benchmark_group("state_root_of_a_million");
     for count in [10, 1_000, 5_000] {
         let diffs = [diff(count, 1_000_000_000_000), diff(count, 2_000_000_000_000)];
@@ -52,46 +55,46 @@ fn pairs(count: u64) -> Vec<(B256, Vec<u8>)> {
 /// The peer builds from sorted leaves and keeps nothing, so the comparison is from nothing.
 fn from_nothing(c: &mut Criterion) {
     let pairs = pairs(10_000);
+    let changes = || -> Vec<Change<Vec<u8>>> {
+        pairs.iter().map(|(key, value)| ((*key).into(), Some(value.clone()))).collect()
+    };
+    let theirs = || {
+        let mut builder = HashBuilder::default();
+        for (key, value) in &pairs {
+            builder.add_leaf(Nibbles::unpack(key), value);
+        }
+        builder.root()
+    };
+    assert_eq!(Trie::default().apply(changes()).root(), theirs());
     let mut group = c.benchmark_group("root_of_10000_from_nothing");
     group.bench_function("foreseal", |b| {
-        let changes = || -> Vec<Change<Vec<u8>>> {
-            pairs.iter().map(|(key, value)| ((*key).into(), Some(value.clone()))).collect()
-        };
         b.iter_batched(changes, |changes| Trie::default().apply(changes).root(), BatchSize::LargeInput);
     });
-    group.bench_function("alloy", |b| {
-        b.iter(|| {
-            let mut builder = HashBuilder::default();
-            for (key, value) in &pairs {
-                builder.add_leaf(Nibbles::unpack(key), value);
-            }
-            builder.root()
-        });
-    });
+    group.bench_function("alloy", |b| b.iter(theirs));
     group.finish();
 }
 
 fn lists(c: &mut Criterion) {
     let items: Vec<Bytes> =
         (0..5_000u32).map(|at| [&at.to_be_bytes()[..], &[0x33; 170]].concat().into()).collect();
-    let mut group = c.benchmark_group("list_root_of_5000");
-    group.bench_function("foreseal_at_once", |b| {
-        b.iter(|| {
-            let mut list = ListTrie::default();
-            list.extend(items.iter().cloned());
-            list.root()
-        });
-    });
-    group.bench_function("alloy_at_once", |b| b.iter(|| ordered_trie_root_encoded(black_box(&items))));
     let mut before = ListTrie::default();
     before.extend(items[..4_500].iter().cloned());
-    group.bench_function("foreseal_last_500_appended", |b| {
-        b.iter(|| {
-            let mut list = before.clone();
-            list.extend(items[4_500..].iter().cloned());
-            list.root()
-        });
-    });
+    let at_once = || {
+        let mut list = ListTrie::default();
+        list.extend(items.iter().cloned());
+        list.root()
+    };
+    let appended = || {
+        let mut list = before.clone();
+        list.extend(items[4_500..].iter().cloned());
+        list.root()
+    };
+    let theirs = ordered_trie_root_encoded(&items);
+    assert_eq!((at_once(), appended()), (theirs, theirs));
+    let mut group = c.benchmark_group("list_root_of_5000");
+    group.bench_function("foreseal_at_once", |b| b.iter(at_once));
+    group.bench_function("alloy_at_once", |b| b.iter(|| ordered_trie_root_encoded(black_box(&items))));
+    group.bench_function("foreseal_last_500_appended", |b| b.iter(appended));
     group.finish();
 }
 

@@ -1,10 +1,9 @@
 """What is measured of foreseal.codec: each function beside its PyPI counterpart, on the same input."""
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import rlp
+from benches.python.case import Case
 from Crypto.Hash import keccak as pycryptodome
 from eth_bloom import BloomFilter
 from trie import HexaryTrie
@@ -14,30 +13,16 @@ from foreseal import codec
 _GENERATOR = random.Random(1)
 
 
-@dataclass(frozen=True)
-class Case:
-    """One comparison. `items` is how many values one call works on."""
-
-    name: str
-    peer: str
-    """PyPI package compared with."""
-    ours: Callable[[], object]
-    theirs: Callable[[], object]
-    items: int = 1
-    target: float | None = None
-    """Ratio to reach; None where none was set."""
-
-
 def _keccak(data: bytes) -> bytes:
     return pycryptodome.new(digest_bits=256, data=data).digest()
 
 
-def _bloom(logs: list[tuple[bytes, list[bytes]]]) -> int:
+def _bloom(logs: list[tuple[bytes, list[bytes]]]) -> bytes:
     bloom = BloomFilter()
     for address, topics in logs:
         bloom.add(address)
         bloom.extend(topics)
-    return int(bloom)
+    return int(bloom).to_bytes(256)
 
 
 def _our_trie(pairs: list[tuple[bytes, bytes]]) -> bytes:
@@ -58,7 +43,7 @@ def _their_list_root(items: list[bytes]) -> bytes:
     return _their_trie([(rlp.encode(index), item) for index, item in enumerate(items)])
 
 
-def cases() -> list[Case]:
+def codec_cases() -> list[Case]:
     """All comparisons, on inputs made from a fixed seed."""
     word = _GENERATOR.randbytes(32)
     node = _GENERATOR.randbytes(532)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from benches.python.codec_ratios import PEERS
+from benches.python.peer_ratios import PEERS
 
 from foreseal.bench.origin import origin
 

@@ -4,6 +4,7 @@ Run from the repository: `python -m benches.python.core_figures`.
 """
 
 import json
+import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from pathlib import Path
 from foreseal.bench.origin import origin, save
 
 RESULT = Path("benches/results/core.json")
-CRITERION = Path("target/criterion")
-SUITES = ("keccak", "rlp", "trie", "step")
-CRATES = ("alloy-primitives", "alloy-rlp", "alloy-trie", "criterion", "rayon", "triomphe")
+CRITERION = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "criterion"
+SUITES = ("keccak", "rlp", "trie", "execution", "step")
+CRATES = ("alloy-primitives", "alloy-rlp", "alloy-trie", "criterion", "rayon", "revm", "triomphe")
 MILLISECOND, MEGABYTE = 1e6, 1e6
 STEP = "step of ERC-20 transfers, a million accounts"
 
@@ -39,6 +40,7 @@ FIGURES = (
     Figure("root_of_10000_from_nothing/foreseal", "root_of_10000_from_nothing/alloy"),
     Figure("list_root_of_5000/foreseal_at_once", "list_root_of_5000/alloy_at_once"),
     Figure("list_root_of_5000/foreseal_last_500_appended", "list_root_of_5000/alloy_at_once"),
+    *(Figure(f"step_of_1000/{n}", f"step_of_1000/{n}_plain_revm") for n in ("transfers", "erc20_transfers")),
     Figure(f"{STEP}/1000, roots and journal sync", target_ns=12 * MILLISECOND),
     Figure(f"{STEP}/5000, roots and journal sync", target_ns=50 * MILLISECOND),
 )

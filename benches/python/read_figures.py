@@ -14,7 +14,7 @@ from foreseal.bench.origin import origin, save
 
 RESULT = Path("benches/results/reads.json")
 # Where the suite leaves what it measures without criterion.
-ONE_PASS = Path("target/tmp/reads.json")
+ONE_PASS = CRITERION.parent / "tmp/reads.json"
 SETTINGS = ("memory", "store")
 METHODS = (
     "eth_getBlockByNumber",

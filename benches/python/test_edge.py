@@ -54,8 +54,7 @@ def test_a_batch_of_100(benchmark: BenchmarkFixture, dispatcher: Dispatcher) -> 
 
         async def answer() -> Reply:
             reply = dispatcher.answer(BATCH)
-            assert not isinstance(reply, tuple)
-            return await reply
+            return reply if isinstance(reply, tuple) else await reply
 
         status, answers, _ = benchmark(lambda: runner.run(answer()))
     assert (status, answers.count(b'"result":"0x')) == (200, 100)

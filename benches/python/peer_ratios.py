@@ -1,15 +1,18 @@
-"""Ratios of foreseal.codec against its PyPI counterparts, ours and theirs in turn, saved with their origin.
+"""Ratios of foreseal against the PyPI packages that do the same, ours and theirs in turn, saved with their origin.
 
-Run from the repository: `python -m benches.python.codec_ratios`.
+Run from the repository: `python -m benches.python.peer_ratios`.
 """
 
 import gc
 from collections.abc import Callable
+from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 
-from benches.python.codec_cases import Case, cases
+from benches.python.case import Case
+from benches.python.codec_cases import codec_cases
+from benches.python.execution_cases import execution_cases
 
 from foreseal.bench.origin import origin, save
 
@@ -17,8 +20,8 @@ from foreseal.bench.origin import origin, save
 ROUND_SECONDS = 0.002
 CASE_SECONDS = 3.0
 MOST_ROUNDS, LEAST_ROUNDS = 300, 4
-PEERS = ("eth-bloom", "pycryptodome", "rlp", "trie")
-RESULT = Path("benches/results/codec.json")
+PEERS = ("eth-bloom", "py-evm", "pycryptodome", "rlp", "trie")
+RESULT = Path("benches/results/peers.json")
 
 
 def seconds(function: Callable[[], object], calls: int) -> float:
@@ -39,6 +42,7 @@ def calls_a_round(function: Callable[[], object]) -> tuple[int, float]:
 
 def measure(case: Case) -> dict[str, object]:
     """Best round of each side over interleaved rounds, in microseconds an item, and their ratio."""
+    case.compare()
     (ours, our_time), (theirs, their_time) = calls_a_round(case.ours), calls_a_round(case.theirs)
     count = min(MOST_ROUNDS, max(LEAST_ROUNDS, int(CASE_SECONDS / (our_time + their_time))))
     rounds = [(seconds(case.ours, ours), seconds(case.theirs, theirs)) for _ in range(count)]
@@ -59,14 +63,15 @@ def main() -> None:
     """Measure every case, print a table and save it."""
     gc.disable()
     results = []
-    for case in cases():
-        result = measure(case)
-        results.append(result)
-        times = f"{result['foreseal_us']:>12} us {result['peer_us']:>14} us"
-        target = f"  target {case.target:g}" if case.target else ""
-        print(f"{case.name:24} {times} {result['ratio']:>8} x{target}")
+    with ExitStack() as chains:
+        for case in (*codec_cases(), *execution_cases(chains)):
+            result = measure(case)
+            results.append(result)
+            times = f"{result['foreseal_us']:>12} us {result['peer_us']:>14} us"
+            target = f"  target {case.target:g}" if case.target else ""
+            print(f"{case.name:28} {times} {result['ratio']:>8} x{target}")
     RESULT.parent.mkdir(parents=True, exist_ok=True)
-    report = {**origin("python -m benches.python.codec_ratios", PEERS), "results": results}
+    report = {**origin("python -m benches.python.peer_ratios", PEERS), "results": results}
     save(report, RESULT)
     print(f"saved {RESULT}")
 

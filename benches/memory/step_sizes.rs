@@ -1,0 +1,110 @@
+//! Steps of a hundred transfers over 10,000, 100,000 and a million accounts, on a node each, in turn: what the parts of a step
+//! take while the whole state is in memory, and once what did not change is in the store alone.
+//! `cargo run --release -p foreseal-benches --example step_sizes -- [steps]`. A JSON line per setting and size.
+
+use std::{sync::Arc, time::Duration};
+
+use alloy_primitives::{Address, B256, U256, keccak256};
+use foreseal_journal::RealDisk;
+use foreseal_node::{Clock, Node, Producer, Settings, StepPart, SteppedClock, Surroundings};
+use foreseal_testkit::{Fees, Wallet, counting, test_genesis};
+
+const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
+const SENDERS: u64 = 500;
+const TRANSFERS: u64 = 100;
+const STEP: Duration = Duration::from_millis(200);
+const BLOCK: Duration = Duration::from_secs(2);
+/// A portion of what has not changed leaves memory with each block: after so many all of it has.
+const UNLOADING: u64 = 600;
+const PARTS: [StepPart; 3] = [StepPart::Select, StepPart::Execute, StepPart::Roots];
+
+/// A node over so many accounts.
+struct Site {
+    accounts: u64,
+    node: Arc<Node>,
+    producer: Producer,
+    clock: Arc<SteppedClock>,
+    sent: u64,
+    /// Microseconds by part, an entry a step.
+    taken: [Vec<f64>; PARTS.len()],
+    _folder: tempfile::TempDir,
+}
+
+fn stranger(index: u64) -> Address {
+    Address::from_word(keccak256(index.to_be_bytes()))
+}
+
+impl Site {
+    fn new(accounts: u64, wallets: &[Wallet]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut genesis = test_genesis(wallets);
+        for index in SENDERS..accounts {
+            genesis.alloc.entry(stranger(index)).or_default().balance = U256::from(1_000_000_000_000_u64);
+        }
+        let settings = Settings { genesis: Some(genesis), ..Settings::new(folder.path().to_owned()) };
+        let clock = Arc::new(SteppedClock::default());
+        let surroundings = Surroundings {
+            clock: clock.clone(),
+            randomness: counting(),
+            secret: Box::new(|| B256::repeat_byte(1)),
+            disk: Arc::new(RealDisk),
+        };
+        let node = Arc::new(Node::open(settings, surroundings).expect("the node opens"));
+        let producer = node.start_stepped().expect("the node starts").expect("it produces");
+        Self { accounts, node, producer, clock, sent: 0, taken: Default::default(), _folder: folder }
+    }
+
+    fn tick(&mut self, time: Duration) {
+        self.clock.advance(time);
+        self.producer.tick(self.clock.now(), &mut || true).expect("production goes on");
+    }
+
+    fn step(&mut self, wallets: &[Wallet]) {
+        for at in self.sent..self.sent + TRANSFERS {
+            let wallet = &wallets[usize::try_from(at % SENDERS).expect("few senders")];
+            let random = U256::from_be_bytes(keccak256(at.to_le_bytes()).0);
+            let index = SENDERS + (random % U256::from(self.accounts - SENDERS)).to::<u64>();
+            let raw = wallet.transfer(at / SENDERS, stranger(index), 1, Fees::default());
+            self.node.submit(&raw).expect("a valid transaction is admitted");
+        }
+        self.sent += TRANSFERS;
+        let figures = self.node.figures().work;
+        let before = PARTS.map(|part| figures.part(part).total());
+        self.tick(STEP);
+        assert_eq!(self.node.pool().counts().pooled, 0, "all of them are in the step");
+        for ((part, before), taken) in PARTS.into_iter().zip(before).zip(&mut self.taken) {
+            taken.push(figures.part(part).total().saturating_sub(before).as_secs_f64() * 1e6);
+        }
+    }
+
+    /// Prints what was taken and forgets it.
+    fn report(&mut self, setting: &str) {
+        let parts = PARTS.into_iter().zip(&mut self.taken).map(|(part, taken)| {
+            taken.sort_by(f64::total_cmp);
+            let (best, median) = (taken[0], taken[taken.len() / 2]);
+            taken.clear();
+            format!(r#""{name}_us": [{best:.1}, {median:.1}]"#, name = part.name())
+        });
+        let parts = parts.collect::<Vec<_>>().join(", ");
+        println!(r#"{{"setting": "{setting}", "accounts": {}, {parts}}}"#, self.accounts);
+    }
+}
+
+fn main() {
+    let steps = std::env::args().nth(1).map_or(200, |steps| steps.parse().expect("a number of steps"));
+    let wallets = Wallet::some(SENDERS);
+    let mut sites = SIZES.map(|accounts| Site::new(accounts, &wallets));
+    for setting in ["memory", "store"] {
+        for _ in 0..steps {
+            for site in &mut sites {
+                site.step(&wallets);
+            }
+        }
+        for site in &mut sites {
+            site.report(setting);
+            for _ in 0..UNLOADING {
+                site.tick(BLOCK);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+"""The step over states of 10,000, 100,000 and a million accounts: how much longer the largest takes than the smallest.
+
+Run from the repository: `python -m benches.python.step_figures`.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from foreseal.bench.origin import origin, save
+
+RESULT = Path("benches/results/step_root.json")
+PARTS = ("select_us", "execute_us", "roots_us")
+TARGET = 1.5
+"""The most times that a root may take of a hundred times as many accounts."""
+MEANING = {
+    "step": "100 plain transfers to accounts anywhere in the state, on a node with its journal and store",
+    "memory": "the whole state is in memory",
+    "store": "what has not changed since genesis is in the store alone, which the kernel has cached",
+    "us": "best and median of all steps; the sizes take turns",
+}
+
+
+def compared(lines: list[dict[str, Any]], setting: str) -> dict[str, Any]:
+    """Of the medians of the largest state, how many times those of the smallest they are."""
+    sizes = sorted((line for line in lines if line["setting"] == setting), key=lambda line: line["accounts"])
+    smallest, largest = sizes[0], sizes[-1]
+    ratios = {part.replace("_us", "_ratio"): round(largest[part][1] / smallest[part][1], 2) for part in PARTS}
+    return {"setting": setting, **ratios, "target": TARGET, "reached": ratios["roots_ratio"] <= TARGET}
+
+
+def main() -> None:
+    """Run the example, print what it finds and save it."""
+    command = ("cargo", "run", "--release", "--quiet", "-p", "foreseal-benches", "--example", "step_sizes")
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    lines = [json.loads(line) for line in output.splitlines()]
+    ratios = [compared(lines, setting) for setting in dict.fromkeys(line["setting"] for line in lines)]
+    for row in (*lines, *ratios):
+        print("  ".join(f"{key} {value}" for key, value in row.items()))
+    report = origin("python -m benches.python.step_figures", packages=())
+    save(report | {"meaning": MEANING, "ratios": ratios, "results": lines}, RESULT)
+
+
+if __name__ == "__main__":
+    main()
