@@ -126,6 +126,12 @@ class Dispatcher:
                     if exchange is not None:
                         exchange.leave()
                     return self._finish_later(submitted, told)
+        return self.answer_at_length(body, exchange, meter)
+
+    def answer_at_length(
+        self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
+    ) -> Reply | Coroutine[Any, Any, Reply]:
+        """As `answer`, of a body to which there is no short way."""
         begun = perf_counter()
         try:
             request = orjson.loads(body)

@@ -104,7 +104,8 @@ class Http(asyncio.Protocol):
         """Bytes came."""
         if len(data) == self._whole and data.startswith(self._head) and self._is_between():
             dispatcher = self._dispatcher
-            if dispatcher is not None and not self._handler.leaving:
+            tried = dispatcher is not None and not self._handler.leaving
+            if dispatcher is not None and tried:
                 response = dispatcher.respond(data, len(self._head), self._keeper.ok)
                 if response is not None:
                     self.since = self._keeper.now
@@ -116,7 +117,7 @@ class Http(asyncio.Protocol):
                     return
             caller = self._handler.identify(self._peer, self._headers)
             if caller.__class__ is Caller:
-                self._call(caller, self._headers, data[len(self._head) :])
+                self._call(caller, self._headers, data[len(self._head) :], tried=tried)
                 return
         self._feed(data)
 
@@ -271,10 +272,19 @@ class Http(asyncio.Protocol):
         self._write(request.response, keep_alive=keep_alive, old=request.old, bare=bare, unread=unread)
 
     def _call(
-        self, caller: Caller, headers: Headers, body: bytes, *, keep_alive: bool = True, old: bool = False
+        self,
+        caller: Caller,
+        headers: Headers,
+        body: bytes,
+        *,
+        keep_alive: bool = True,
+        old: bool = False,
+        tried: bool = False,
     ) -> None:
+        """Answer a call; `tried` is one to which there is no short way."""
         view = self._handler.view_header()
-        reply = caller.tier.answer(body, None, caller.meter)
+        tier = caller.tier
+        reply = (tier.dispatcher.answer_at_length if tried else tier.answer)(body, None, caller.meter)
         if reply.__class__ is not tuple:
             waiting = self._later(reply, view, headers, keep_alive=keep_alive, old=old)  # type: ignore[arg-type]
             self._answering = self._keeper.loop.create_task(waiting)
