@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use bytes::Bytes;
 use foreseal_rpc::RpcError;
 use serde_json::Value;
 
@@ -57,8 +58,8 @@ fn run(input: &[u8]) {
     check_pages(&chain, filter, &found);
 }
 
-fn ask(chain: &TestChain, method: &str, params: &str) -> Result<Vec<u8>, RpcError> {
-    chain.api.call(Some(&chain.view()), method, params.as_bytes()).map(Vec::from)
+fn ask(chain: &TestChain, method: &str, params: &str) -> Result<Bytes, RpcError> {
+    chain.api.call(Some(&chain.view()), method, params.as_bytes())
 }
 
 /// Each log of the chain is among those found exactly if it matches, block by block.
