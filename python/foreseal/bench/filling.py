@@ -132,10 +132,10 @@ def submit(node: Node, transactions: Sequence[Signed]) -> None:
             raise BenchError(f"{node.name}: eth_sendRawTransaction answered another hash than the transaction has")
 
 
-def included(node: Node, transactions: Sequence[Signed]) -> list[dict[str, Any]]:
-    """Their receipts, once all have one. Raises BenchError if that takes too long or one failed."""
+def included(node: Node, transactions: Sequence[Signed], patience: float = _INCLUSION) -> list[dict[str, Any]]:
+    """Their receipts, once all have one. Raises BenchError after `patience` (seconds), or if one failed."""
     receipts: dict[str, dict[str, Any]] = {}
-    deadline = time.monotonic() + _INCLUSION
+    deadline = time.monotonic() + patience
     while missing := [one for one in transactions if one.hash not in receipts]:
         for piece in _pieces(missing):
             try:
@@ -147,7 +147,7 @@ def included(node: Node, transactions: Sequence[Signed]) -> list[dict[str, Any]]
             receipts |= {one.hash: receipt for one, receipt in zip(piece, found, strict=True) if receipt}
         if len(receipts) < len(transactions):
             if time.monotonic() > deadline:
-                raise BenchError(f"{node.name}: {missing[0].hash} is in no block after {_INCLUSION:g} s")
+                raise BenchError(f"{node.name}: {missing[0].hash} is in no block after {patience:g} s")
             time.sleep(_LOOK)
     for digest, receipt in receipts.items():
         if receipt["status"] != "0x1":
