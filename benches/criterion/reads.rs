@@ -52,7 +52,8 @@ impl Site {
     fn settings(&self, folder: &Path, recent: Recent) -> Settings {
         let production = Production { block_time: 1, step: Duration::from_secs(1), ..Production::default() };
         // The blocks come faster than any store takes them: without this, the builder would take less.
-        let store = StoreSettings { recent, backlog: usize::MAX, ..StoreSettings::default() };
+        let store =
+            StoreSettings { recent, backlog: usize::MAX, proofs: u64::MAX, ..StoreSettings::default() };
         let genesis = Some(self.genesis.clone());
         Settings { genesis, production, store, ..Settings::new(folder.to_owned()) }
     }
