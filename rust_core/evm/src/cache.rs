@@ -164,6 +164,11 @@ impl<'a> Cache<'a> {
         self.deadline = Some(deadline);
     }
 
+    /// Before the reader is asked.
+    fn look(&self) -> Result<(), Interruption> {
+        self.deadline.map_or(Ok(()), Deadline::look)
+    }
+
     fn entry(&mut self, address: Address) -> Result<&mut Entry<'a>, StateError> {
         match self.entries.entry(address) {
             alloy_primitives::map::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
@@ -318,20 +323,12 @@ impl Entry<'_> {
     }
 }
 
-/// Before the reader is asked: fails once the deadline has passed.
-fn look(deadline: Option<Deadline>) -> Result<(), Interruption> {
-    match deadline {
-        Some(deadline) if deadline.has_passed() => Err(Interruption::TimeLimit(deadline.limit())),
-        _ => Ok(()),
-    }
-}
-
 impl Database for Cache<'_> {
     type Error = Interruption;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Interruption> {
         if self.deadline.is_some() && !self.entries.contains_key(&address) {
-            look(self.deadline)?;
+            self.look()?;
         }
         let pretended = self.pretended == Some(address);
         let mut info = self.entry(address)?.info.clone();
@@ -348,7 +345,7 @@ impl Database for Cache<'_> {
         if let Some(code) = self.codes.get(&hash) {
             return Ok(code.clone());
         }
-        look(self.deadline)?;
+        self.look()?;
         let code = self.reader.code(&hash)?;
         self.codes.insert(hash, code.clone());
         Ok(code)
@@ -360,7 +357,7 @@ impl Database for Cache<'_> {
         if let Some(slot) = entry.slots.get(&slot) {
             return Ok(slot.value);
         }
-        look(deadline)?;
+        deadline.map_or(Ok(()), Deadline::look)?;
         if entry.detached || entry.info.is_none() {
             return Ok(U256::ZERO);
         }
@@ -374,7 +371,7 @@ impl Database for Cache<'_> {
     }
 
     fn block_hash(&mut self, number: u64) -> Result<B256, Interruption> {
-        look(self.deadline)?;
+        self.look()?;
         Ok(self.hashes.block_hash(number)?.unwrap_or_default())
     }
 }

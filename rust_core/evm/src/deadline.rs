@@ -49,6 +49,15 @@ impl Deadline {
         self.strict
     }
 
+    /// Fails once it has passed.
+    pub(crate) fn look(self) -> Result<(), Interruption> {
+        if self.has_passed() { Err(self.over()) } else { Ok(()) }
+    }
+
+    fn over(self) -> Interruption {
+        Interruption::TimeLimit(self.limit)
+    }
+
     /// The time that the execution was given in all.
     pub fn limit(self) -> Duration {
         self.limit
@@ -75,23 +84,16 @@ impl Watch {
 
     /// Fails once the deadline has passed.
     pub fn look(&self) -> Result<(), ContextError<Interruption>> {
-        match self.deadline {
-            Some(deadline) if deadline.has_passed() => Err(over(deadline)),
-            _ => Ok(()),
-        }
+        self.deadline.map_or(Ok(()), Deadline::look).map_err(ContextError::Db)
     }
 
     /// Fails under a strict deadline, whatever the time, if what comes `is_long`.
     pub fn refuse(&self, is_long: impl FnOnce() -> bool) -> Result<(), ContextError<Interruption>> {
         match self.deadline {
-            Some(deadline) if deadline.strict && is_long() => Err(over(deadline)),
+            Some(deadline) if deadline.strict && is_long() => Err(ContextError::Db(deadline.over())),
             _ => Ok(()),
         }
     }
-}
-
-fn over(deadline: Deadline) -> ContextError<Interruption> {
-    ContextError::Db(Interruption::TimeLimit(deadline.limit()))
 }
 
 type Machinery<'a, 'c> = InstructionContext<'a, MachineContext<'c>, EthInterpreter>;
