@@ -67,14 +67,20 @@ class Dispatcher:
         self._largest = limits.response
         self._shallow = 2 * limits.depth
         inline = core.inline(limits.response, limits.depth, limits.batch, QUICK)
+        self._leave_out = inline.leave_out
+        self._takes_submissions = True
         for method in (*(forbidden or ()), *registry.methods, *discovery.METHODS):
-            inline.leave_out(method)
-        registry.watchers.append(inline.leave_out)
+            self._go_long(method)
+        registry.watchers.append(self._go_long)
         self.counts.count_in(inline)
         self._inline = inline.answer
-        self._apart = {*(forbidden or ()), *registry.methods}
-        registry.watchers.append(self._apart.add)
         self._converse = inline.converse
+
+    def _go_long(self, method: str) -> None:
+        """Let calls of a method go the long way from now on."""
+        self._leave_out(method)
+        if method == METHOD:
+            self._takes_submissions = False
 
     def session(self, link: Link) -> Session:
         """The subscriptions of a new connection."""
@@ -170,7 +176,7 @@ class Dispatcher:
         `tell` is called when `finish` has the answer.
         """
         completions = self.calls.completions
-        if SUBMISSION not in data or METHOD in self._apart or len(completions) >= self._limits.calls:
+        if SUBMISSION not in data or not self._takes_submissions or len(completions) >= self._limits.calls:
             return None
         begun = perf_counter()
         is_batch = self._core.hand_over(data, start, self._limits.depth, self._limits.batch, completions.ticket)
