@@ -10,9 +10,11 @@ use foreseal_types::{ChainSpec, LogFilter, LogPosition, LogSink};
 use crate::{Executed, History, Moment, Notes, Position, Step, cache::Cache};
 
 /// What cached blocks may weigh together: a transaction counts 1.
-const BLOCKS_WEIGHT: usize = 32_768;
+const BLOCKS_WEIGHT: u64 = 32_768;
 /// What a block weighs without its transactions.
-const BLOCK_WEIGHT: usize = 256;
+const BLOCK_WEIGHT: u64 = 256;
+/// Most blocks that are kept.
+const BLOCKS: usize = 128;
 /// States of steps that are kept.
 const STATES: usize = 64;
 
@@ -27,7 +29,12 @@ pub(crate) struct Archive {
 
 impl Archive {
     pub fn new(history: Arc<dyn History>) -> Self {
-        Self { history, blocks: Cache::new(BLOCKS_WEIGHT), states: Cache::new(STATES), notes: Arc::default() }
+        Self {
+            history,
+            blocks: Cache::new(BLOCKS_WEIGHT, BLOCKS),
+            states: Cache::new(STATES as u64, STATES),
+            notes: Arc::default(),
+        }
     }
 
     pub fn confirmed(&self) -> Option<u64> {
@@ -43,12 +50,14 @@ impl Archive {
             return Ok(Some(block));
         }
         let Some(block) = self.history.block(number)? else { return Ok(None) };
-        self.blocks.insert(number, block.clone(), BLOCK_WEIGHT + block.block.transactions.len());
+        // However large: a block that is read again and again is decoded once.
+        let weight = (BLOCK_WEIGHT + block.block.transactions.len() as u64).min(BLOCKS_WEIGHT);
+        self.blocks.insert(number, block.clone(), weight);
         Ok(Some(block))
     }
 
     /// The block, if it was asked for lately.
-    pub fn in_memory(&self, number: u64) -> Option<Arc<Executed>> {
+    pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
         self.blocks.get(&number)
     }
 

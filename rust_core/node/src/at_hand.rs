@@ -8,25 +8,20 @@ use crate::{BlockId, Executed, ResolveError, View};
 
 impl View {
     /// As [`Self::resolve`], of blocks that are in memory; `None` where one is not, or is asked for as it was at a step.
-    pub fn in_memory(&self, id: BlockId) -> Result<Option<Arc<Executed>>, ResolveError> {
-        let number = match id {
-            BlockId::Latest => return Ok(Some(self.latest().clone())),
-            BlockId::Pending => return Ok(Some(self.pending().clone())),
-            BlockId::Step { .. } => return Ok(None),
-            BlockId::Safe => self.safe(),
-            BlockId::Finalized => self.finalized(),
-            BlockId::Earliest => 0,
-            BlockId::Number(number) => number,
+    pub fn at_hand(&self, id: BlockId) -> Result<Option<Arc<Executed>>, ResolveError> {
+        if let Some(number) = self.number_of(id) {
+            // Whoever follows the chain asks for its next block again and again.
+            let ahead = number > self.latest().number();
+            return if ahead { Err(ResolveError::NotFound) } else { Ok(self.sealed.at_hand(number)) };
+        }
+        match id {
+            BlockId::Latest | BlockId::Pending => self.resolve(id).map(Some),
             BlockId::Hash { hash, .. } => {
                 let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
-                return Ok(self.sealed.at_hand(number).filter(|found| found.block.hash == hash));
+                Ok(self.sealed.at_hand(number).filter(|found| found.block.hash == hash))
             }
-        };
-        // Whoever follows the chain asks for its next block again and again.
-        if number > self.latest().number() {
-            return Err(ResolveError::NotFound);
+            _ => Ok(None),
         }
-        Ok(self.sealed.at_hand(number))
     }
 
     /// Whether [`Self::moment`] finds the state without executing anything again.

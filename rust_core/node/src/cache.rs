@@ -1,56 +1,60 @@
 //! A few values that were asked for lately.
 
-use std::collections::VecDeque;
+use std::{fmt, hash::Hash};
 
-use parking_lot::Mutex;
+use alloy_primitives::map::DefaultHashBuilder;
+use quick_cache::{
+    OptionsBuilder, Weighter,
+    sync::{Cache as Inner, DefaultLifecycle},
+};
 
-/// Values by key within a bound on their weights together; who was not asked for the longest goes first. Lists of the
-/// length that is kept here are searched faster than hashed.
-#[derive(Debug)]
-pub(crate) struct Cache<K, V> {
-    entries: Mutex<Entries<K, V>>,
-    greatest: usize,
+/// Values by key within a bound on their weights together; what is asked for again stays longest. A value that weighs more than
+/// the bound is not kept.
+pub struct Cache<K, V>(Inner<K, (V, u64), Given, DefaultHashBuilder>);
+
+/// The weight that a value was given.
+#[derive(Clone)]
+struct Given;
+
+impl<K, V> Weighter<K, (V, u64)> for Given {
+    fn weight(&self, _: &K, (_, weight): &(V, u64)) -> u64 {
+        *weight
+    }
 }
 
-#[derive(Debug)]
-struct Entries<K, V> {
-    /// Key, value, weight; the one asked for last is last.
-    list: VecDeque<(K, V, usize)>,
-    weight: usize,
-}
-
-impl<K: PartialEq, V: Clone> Cache<K, V> {
-    /// An empty cache of values that weigh `greatest` together, or of one that weighs more.
-    pub fn new(greatest: usize) -> Self {
-        Self { entries: Mutex::new(Entries { list: VecDeque::new(), weight: 0 }), greatest }
+impl<K: Eq + Hash, V: Clone> Cache<K, V> {
+    /// An empty cache of values that weigh `greatest` together: about `number` of them.
+    pub fn new(greatest: u64, number: usize) -> Self {
+        // In one piece: of several, each would have its part of the bound, and a value has to fit into one.
+        let options = OptionsBuilder::new()
+            .shards(1)
+            .weight_capacity(greatest)
+            .estimated_items_capacity(number)
+            .build()
+            .expect("both capacities are set");
+        let hasher = DefaultHashBuilder::default();
+        Self(Inner::with_options(options, Given, hasher, DefaultLifecycle::default()))
     }
 
     /// The value under `key`.
     pub fn get(&self, key: &K) -> Option<V> {
-        let mut entries = self.entries.lock();
-        let at = entries.list.iter().rposition(|(found, ..)| found == key)?;
-        let entry = entries.list.remove(at)?;
-        let value = entry.1.clone();
-        entries.list.push_back(entry);
-        Some(value)
+        self.0.get(key).map(|(value, _)| value)
     }
 
-    /// Keeps a value; one that is there under the same key stays.
-    pub fn insert(&self, key: K, value: V, weight: usize) {
-        let mut dropped = Vec::new();
-        let mut entries = self.entries.lock();
-        if entries.list.iter().any(|(found, ..)| *found == key) {
-            return;
-        }
-        entries.weight += weight;
-        entries.list.push_back((key, value, weight));
-        while entries.weight > self.greatest && entries.list.len() > 1 {
-            let Some(oldest) = entries.list.pop_front() else { break };
-            entries.weight -= oldest.2;
-            dropped.push(oldest);
-        }
-        // A block takes a while to be freed: not under the lock.
-        drop(entries);
+    /// Keeps a value for a while.
+    pub fn insert(&self, key: K, value: V, weight: u64) {
+        self.0.insert(key, (value, weight));
+    }
+
+    /// What the values weigh together.
+    pub fn weight(&self) -> u64 {
+        self.0.weight()
+    }
+}
+
+impl<K, V> fmt::Debug for Cache<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
     }
 }
 
@@ -59,17 +63,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_unasked_goes_first() {
-        let cache = Cache::new(3);
-        for key in 1..=3 {
-            cache.insert(key, key * 10, 1);
+    fn values_stay_within_their_weight() {
+        let cache = Cache::new(30, 8);
+        for key in 0..100 {
+            cache.insert(key, key * 10, 1 + key % 7);
+            assert_eq!(cache.get(&key), Some(key * 10), "the newest is there");
+            assert!(cache.weight() <= 30);
         }
-        assert_eq!(cache.get(&1), Some(10));
-        cache.insert(4, 40, 1);
-        assert_eq!([1, 2, 3, 4].map(|key| cache.get(&key)), [Some(10), None, Some(30), Some(40)]);
-        cache.insert(5, 50, 9);
-        assert_eq!([1, 3, 4, 5].map(|key| cache.get(&key)), [None, None, None, Some(50)], "one always stays");
-        cache.insert(5, 51, 9);
-        assert_eq!(cache.get(&5), Some(50));
+        cache.insert(200, 2000, 31);
+        assert_eq!(cache.get(&200), None, "it is too heavy");
+        assert!((0..100).any(|key| cache.get(&key).is_some()), "and the others stay");
+    }
+
+    #[test]
+    fn what_is_asked_for_again_stays() {
+        let cache = Cache::new(8, 8);
+        cache.insert(0, 0, 1);
+        for key in 1..1_000 {
+            assert_eq!(cache.get(&0), Some(0));
+            cache.insert(key, key, 1);
+        }
     }
 }

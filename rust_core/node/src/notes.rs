@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Log, map::DefaultHashBuilder};
-use quick_cache::{
-    Weighter,
-    sync::{Cache, DefaultLifecycle},
-};
+use alloy_primitives::Log;
+
+use crate::cache::Cache;
 
 /// Bytes that notes take together.
 const BYTES: u64 = 8 << 20;
@@ -24,21 +22,11 @@ pub struct Note {
 
 /// Notes on stored logs by ordinal, of one generation of the chain: an ordinal names one log as long as nothing is unwound.
 #[derive(Debug)]
-pub struct Notes(Cache<u64, Arc<Note>, Weight, DefaultHashBuilder>);
-
-#[derive(Clone, Debug)]
-struct Weight;
-
-impl Weighter<u64, Arc<Note>> for Weight {
-    fn weight(&self, _: &u64, note: &Arc<Note>) -> u64 {
-        let Note { log, shown } = note.as_ref();
-        (OWN + 32 * log.topics().len() + log.data.data.len() + shown.len()) as u64
-    }
-}
+pub struct Notes(Cache<u64, Arc<Note>>);
 
 impl Default for Notes {
     fn default() -> Self {
-        Self(Cache::with(NUMBER, BYTES, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default()))
+        Self(Cache::new(BYTES, NUMBER))
     }
 }
 
@@ -50,6 +38,8 @@ impl Notes {
 
     /// Keeps a note for a while.
     pub fn keep(&self, ordinal: u64, note: Note) {
-        self.0.insert(ordinal, Arc::new(note));
+        let Note { log, shown } = &note;
+        let bytes = OWN + 32 * log.topics().len() + log.data.data.len() + shown.len();
+        self.0.insert(ordinal, Arc::new(note), bytes as u64);
     }
 }

@@ -114,7 +114,7 @@ impl Sealed {
     /// As [`Self::block`], of the blocks that are not read anew.
     pub fn at_hand(&self, number: u64) -> Option<Arc<Executed>> {
         match self.older(number) {
-            Some(archive) => archive.in_memory(number),
+            Some(archive) => archive.at_hand(number),
             None => self.in_memory(number).cloned(),
         }
     }

@@ -125,6 +125,17 @@ impl View {
         self.finalized
     }
 
+    /// Number of the sealed block that `id` names by its place in the chain; none where it is the newest one, or named otherwise.
+    pub(crate) fn number_of(&self, id: BlockId) -> Option<u64> {
+        match id {
+            BlockId::Safe => Some(self.safe),
+            BlockId::Finalized => Some(self.finalized),
+            BlockId::Earliest => Some(0),
+            BlockId::Number(number) => Some(number),
+            BlockId::Latest | BlockId::Pending | BlockId::Hash { .. } | BlockId::Step { .. } => None,
+        }
+    }
+
     /// The block that `id` names, as it stood then if `id` names a step.
     pub fn resolve(&self, id: BlockId) -> Result<Arc<Executed>, ResolveError> {
         let sealed = |number| self.sealed(number)?.ok_or(ResolveError::NotFound);
@@ -145,21 +156,16 @@ impl View {
 
     /// Header and state of the block that `id` names: as [`Self::resolve`], without the cost of the block's body.
     pub fn moment(&self, id: BlockId) -> Result<Moment, ResolveError> {
-        let number = match id {
-            BlockId::Safe => self.safe,
-            BlockId::Finalized => self.finalized,
-            BlockId::Earliest => 0,
-            BlockId::Number(number) => number,
-            BlockId::Hash { hash, .. } => {
+        let number = match (self.number_of(id), id) {
+            (Some(number), _) => number,
+            (None, BlockId::Hash { hash, .. }) => {
                 let number = self.step_position(&hash)?.ok_or(ResolveError::NotFound)?.number;
                 if self.sealed.hash(number)? != Some(hash) {
                     return self.resolve(id).map(Moment::of);
                 }
                 number
             }
-            BlockId::Latest | BlockId::Pending | BlockId::Step { .. } => {
-                return self.resolve(id).map(Moment::of);
-            }
+            (None, _) => return self.resolve(id).map(Moment::of),
         };
         self.sealed.moment(number)?.ok_or(ResolveError::NotFound)
     }

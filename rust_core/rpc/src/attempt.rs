@@ -46,7 +46,7 @@ impl Context<'_> {
         if !self.is_attempt() {
             return Ok(view.resolve(id)?);
         }
-        let found = view.in_memory(id)?.filter(|found| found.block.transactions.len() <= TRANSACTIONS);
+        let found = view.at_hand(id)?.filter(|found| found.block.transactions.len() <= TRANSACTIONS);
         found.ok_or(Error::Long)
     }
 

@@ -3,12 +3,9 @@
 //! A hash says everything that a block shows, whether sealed or a step of the block being built: an entry never becomes wrong,
 //! and who has it may give it out as it is, without copying it.
 
-use alloy_primitives::{B256, map::DefaultHashBuilder};
+use alloy_primitives::B256;
 use bytes::Bytes;
-use quick_cache::{
-    Weighter,
-    sync::{Cache, DefaultLifecycle},
-};
+use foreseal_node::Cache;
 
 /// Bytes that entries take together.
 const BYTES: u64 = 24 << 20;
@@ -29,20 +26,11 @@ pub enum Part {
 }
 
 /// A cache by the block's hash.
-pub struct Rendered(Cache<(B256, Part), Bytes, Weight, DefaultHashBuilder>);
-
-#[derive(Clone)]
-struct Weight;
-
-impl Weighter<(B256, Part), Bytes> for Weight {
-    fn weight(&self, _: &(B256, Part), json: &Bytes) -> u64 {
-        (OWN + json.len()) as u64
-    }
-}
+pub struct Rendered(Cache<(B256, Part), Bytes>);
 
 impl Default for Rendered {
     fn default() -> Self {
-        Self(Cache::with(NUMBER, BYTES, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default()))
+        Self(Cache::new(BYTES, NUMBER))
     }
 }
 
@@ -55,7 +43,7 @@ impl Rendered {
         }
         // Of exactly its size: the room that was left over would stay as long as the entry.
         let json = Bytes::from(write().into_boxed_slice());
-        self.0.insert(key, json.clone());
+        self.0.insert(key, json.clone(), (OWN + json.len()) as u64);
         json
     }
 }
