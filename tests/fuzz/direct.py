@@ -27,15 +27,16 @@ def run_stream(data: bytes) -> None:
     whole = at.run(_played(at, [stream]))
     step = max(1, size[0] if size else 1)
     pieces = [stream[start : start + step] for start in range(0, len(stream), step)]
-    assert at.run(_played(at, pieces)) == whole
+    assert at.run(_played(at, pieces, alone=False)) == whole
     assert set(statuses_in(whole)) <= _STATUSES, whole
 
 
-async def _played(at: Served, pieces: list[bytes]) -> bytes:
+async def _played(at: Served, pieces: list[bytes], *, alone: bool = True) -> bytes:
     listener = DirectListener(at.app.endpoint, listen("127.0.0.1", 0))
     transport = BareTransport()
     http = Http(listener)
     http.connection_made(transport)
+    listener.turn.alone = alone
     for piece in pieces:
         # A handshake takes the protocol's place, as in an event loop.
         taker = transport.protocol or http
@@ -43,6 +44,7 @@ async def _played(at: Served, pieces: list[bytes]) -> bytes:
             taker.data_received(piece)
         while http._answering is not None:
             await http._answering
+    await asyncio.sleep(0)
     if transport.protocol is not None:
         await asyncio.sleep(0)
         transport.protocol.connection_lost(None)

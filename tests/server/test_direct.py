@@ -40,8 +40,11 @@ def chunked(body: bytes) -> bytes:
     return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + parts + b"0\r\nX-Late: 1\r\n\r\n"
 
 
-def played(pieces: list[bytes], **settings: Any) -> tuple[bytes, BareTransport]:
-    """What is written when these pieces come, each after all that can be answered was; dates and ages left out."""
+def played(pieces: list[bytes], *, alone: bool = True, **settings: Any) -> tuple[bytes, BareTransport]:
+    """What is written when these pieces come, each after all that can be answered was; dates and ages left out.
+
+    Whoever is not `alone` has short answers written at the end of a turn of the loop.
+    """
 
     async def play() -> BareTransport:
         app = App(Settings(Path("unused"), **settings), make_node=FakeNode)
@@ -50,6 +53,7 @@ def played(pieces: list[bytes], **settings: Any) -> tuple[bytes, BareTransport]:
         transport = BareTransport()
         http = Http(listener)
         http.connection_made(transport)
+        listener.turn.alone = alone
         for piece in pieces:
             if not transport.closed:
                 http.data_received(piece)
@@ -90,12 +94,12 @@ def test_requests_of_every_kind_are_answered_in_order() -> None:
     assert (WHOLE.count(b"connection: close"), WHOLE.count(b"connection: keep-alive")) == (1, 1)
 
 
-@given(st.lists(st.integers(0, sum(map(len, STREAM))), max_size=12))
-def test_pieces_do_not_matter(cuts: list[int]) -> None:
+@given(st.lists(st.integers(0, sum(map(len, STREAM))), max_size=12), st.booleans())
+def test_pieces_do_not_matter_nor_when_they_are_answered(cuts: list[int], alone: bool) -> None:
     stream = b"".join(STREAM)
     edges = [0, *sorted(cuts), len(stream)]
     pieces = [stream[start:end] for start, end in itertools.pairwise(edges) if end > start]
-    written, transport = played(pieces)
+    written, transport = played(pieces, alone=alone)
     assert written == WHOLE
     assert transport.closed
 
@@ -261,7 +265,9 @@ class ShortNode(FakeNode):
 
 
 @asynccontextmanager
-async def conversing(node: FakeNode, **settings: Any) -> AsyncIterator[tuple[Any, BareTransport]]:
+async def conversing(
+    node: FakeNode, *, alone: bool = True, **settings: Any
+) -> AsyncIterator[tuple[Any, BareTransport]]:
     """A WebSocket that was accepted, and its transport."""
     app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
     await app.startup()
@@ -270,6 +276,7 @@ async def conversing(node: FakeNode, **settings: Any) -> AsyncIterator[tuple[Any
     http = Http(listener)
     http.connection_made(transport)
     http.data_received(HANDSHAKE)
+    listener.turn.alone = alone
     for _ in range(10):  # turns of the loop in which it is accepted, and read from
         await asyncio.sleep(0)
     transport.written = b""
@@ -309,7 +316,7 @@ def test_calls_of_a_websocket_are_answered_in_order_at_once_or_not(step: int, sh
                 if short and place != 1:
                     answer = {"jsonrpc": "2.0", "id": 4 * number + place, "result": []}
                     node.short.answers[frame] = text_frame(json.dumps(answer).encode())
-        async with conversing(node) as (websocket, transport):
+        async with conversing(node, alone=step == 10) as (websocket, transport):
             for start in range(0, len(stream), step):
                 websocket.data_received(stream[start : start + step])
             await until(lambda: transport.written.count(b'"result"') >= 20)

@@ -19,14 +19,18 @@ impl View {
     ) -> Result<LogPosition, StateError> {
         let last = last.min(self.pending().number());
         let mut position = from;
-        let first = self.sealed.first();
-        if position.block < first
-            && let Some(archive) = self.sealed.archive()
+        if let Some(archive) = self.sealed.archive()
+            && let Some(stored) =
+                archive.confirmed().map(|number| number.min(last).min(self.latest().number()))
+            && position.block <= stored
         {
-            let stored = last.min(first - 1);
-            position = archive.search_logs(filter, position, stored, sink)?;
-            if position.block <= stored {
-                return Ok(position);
+            // Its index makes it the better place to search, also for blocks that are in memory.
+            let mut sink = Marked { sink, used: false };
+            match archive.search_logs(filter, position, stored, &mut sink) {
+                Ok(ended) if ended.block <= stored => return Ok(ended),
+                Ok(ended) => position = ended,
+                Err(StateError::ViewGone) if !sink.used && position.block >= self.sealed.first() => {}
+                Err(error) => return Err(error),
             }
         }
         while position.block <= last {
@@ -41,6 +45,34 @@ impl View {
             }
         }
         Ok(position)
+    }
+}
+
+/// A sink, and whether anything was given to it.
+struct Marked<'a> {
+    sink: &'a mut dyn LogSink,
+    used: bool,
+}
+
+impl LogSink for Marked<'_> {
+    fn log(&mut self, found: &FoundLog<'_>) -> ControlFlow<()> {
+        self.used = true;
+        self.sink.log(found)
+    }
+
+    fn stored(&mut self, ordinal: u64, found: &FoundLog<'_>) -> ControlFlow<()> {
+        self.used = true;
+        self.sink.stored(ordinal, found)
+    }
+
+    fn recall(&mut self, ordinal: u64, filter: &LogFilter) -> Option<ControlFlow<()>> {
+        let recalled = self.sink.recall(ordinal, filter);
+        self.used |= recalled.is_some();
+        recalled
+    }
+
+    fn pause(&mut self) -> ControlFlow<()> {
+        self.sink.pause()
     }
 }
 

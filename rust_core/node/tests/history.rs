@@ -153,8 +153,20 @@ fn a_view_over_the_history_answers_as_one_over_memory() {
 /// All logs that it is given, a few at a time.
 #[derive(Default)]
 struct Logs {
-    found: Vec<(LogPosition, B256, u64, B256, u64, Log)>,
+    found: Vec<Found>,
     room: usize,
+}
+
+type Found = (LogPosition, B256, u64, B256, u64, Log);
+
+/// The logs of blocks from `from` to `last`.
+fn logs_of(view: &View, filter: &LogFilter, from: u64, last: u64) -> Result<Vec<Found>, StateError> {
+    let (mut logs, mut at) = (Logs::default(), LogPosition::block(from));
+    while at.block <= last {
+        logs.room = 5;
+        at = view.search_logs(filter, at, last, &mut logs)?;
+    }
+    Ok(logs.found)
 }
 
 impl LogSink for Logs {
@@ -178,15 +190,7 @@ impl LogSink for Logs {
 fn logs_are_the_same_wherever_their_blocks_are() {
     let Twins { whole, split, .. } = Twins::new();
     let pending = whole.pending().number();
-    let search = |view: &View, filter: &LogFilter, from: u64, last: u64| {
-        let (mut logs, mut at) = (Logs::default(), LogPosition::block(from));
-        while at.block <= last {
-            logs.room = 5;
-            at = view.search_logs(filter, at, last, &mut logs).unwrap();
-        }
-        logs.found
-    };
-    let everything = search(&whole, &LogFilter::default(), 0, pending);
+    let everything = logs_of(&whole, &LogFilter::default(), 0, pending).unwrap();
     assert!(everything.len() > 50, "{} logs", everything.len());
     let mut filters = vec![LogFilter::default()];
     for (.., log) in everything.iter().step_by(7) {
@@ -195,7 +199,7 @@ fn logs_are_the_same_wherever_their_blocks_are() {
     }
     for filter in &filters {
         for (from, last) in [(0, pending), (0, 3), (2, 8), (5, pending), (pending, pending)] {
-            let found = search(&split, filter, from, last);
+            let found = logs_of(&split, filter, from, last).unwrap();
             let among = everything
                 .iter()
                 .filter(|(at, .., log)| (from..=last).contains(&at.block) && filter.matches(log));
@@ -244,6 +248,23 @@ fn a_view_whose_history_is_gone_never_mixes() {
         }
     }
     assert!(right > 10 && gone > 300, "{right} answers from memory, {gone} gone");
+    let (newest, mut found) = (whole.latest().number(), 0);
+    for number in 0..=newest {
+        let filter = LogFilter::default();
+        match logs_of(&split, &filter, number, number) {
+            Ok(logs) => {
+                assert_eq!(logs, logs_of(&whole, &filter, number, number).unwrap(), "block {number}");
+                found += logs.len();
+            }
+            Err(error) => assert_eq!(error, StateError::ViewGone),
+        }
+        assert_eq!(
+            logs_of(&split, &filter, number, newest).is_ok(),
+            split.sealed(number).is_ok(),
+            "from {number}"
+        );
+    }
+    assert!(found > 0, "memory has logs");
     assert_eq!(split.transaction(&B256::repeat_byte(1)).err(), Some(StateError::ViewGone));
     assert!(history.block(1).is_err());
 }

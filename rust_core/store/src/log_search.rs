@@ -32,9 +32,16 @@ impl Reader {
         if from.block > last {
             return Ok(from);
         }
-        let mut ordinals = self.read(|snapshot, _| snapshot.ordinals(from, last))?;
+        let mut ordinals = 0..0;
+        let mut known = false;
         loop {
-            match self.read(|snapshot, _| snapshot.search_logs(filter, ordinals.clone(), sink))? {
+            let portion = self.read(|snapshot, _| {
+                if !known {
+                    (ordinals, known) = (snapshot.ordinals(from, last)?, true);
+                }
+                snapshot.search_logs(filter, ordinals.clone(), sink)
+            })?;
+            match portion {
                 Portion::End => return Ok(LogPosition::block(last + 1)),
                 Portion::Broken(at) => return Ok(at),
                 Portion::Paused(ordinal) => ordinals.start = ordinal,
@@ -52,10 +59,9 @@ impl Reader {
 impl Snapshot<'_> {
     /// The ordinals of the logs from a place on up to the end of a block; both blocks are stored.
     fn ordinals(&self, from: LogPosition, last: u64) -> Result<Range<u64>, StoreError> {
-        let (_, first) = self.known_record(from.block)?;
-        let (_, last) = self.known_record(last)?;
-        let start = first.first_log.saturating_add(from.index.min(first.logs));
-        Ok(start..last.first_log.saturating_add(last.logs))
+        let first = self.logs_of(from.block)?;
+        let end = if last == from.block { first.end } else { self.logs_of(last)?.end };
+        Ok(first.start.saturating_add(from.index).min(first.end)..end)
     }
 
     fn search_logs(

@@ -1,14 +1,34 @@
 //! What a search for logs asks for.
 
+use std::{
+    hash::{Hash, Hasher},
+    sync::OnceLock,
+};
+
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 
 /// Addresses, and topics by position, that a log must have; ready to be held against many logs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default)]
 pub struct LogFilter {
     addresses: Vec<Address>,
     topics: Vec<Vec<B256>>,
-    /// Each list by itself must have one that the bloom contains. Lists that match anything are left out.
-    blooms: Vec<Vec<Bloom>>,
+    /// Each list by itself must have one that the bloom contains. Lists that match anything are left out. Made when the first
+    /// bloom is asked: a search of the store asks none.
+    blooms: OnceLock<Vec<Vec<Bloom>>>,
+}
+
+impl PartialEq for LogFilter {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.addresses, &self.topics) == (&other.addresses, &other.topics)
+    }
+}
+
+impl Eq for LogFilter {}
+
+impl Hash for LogFilter {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.addresses, &self.topics).hash(state);
+    }
 }
 
 impl LogFilter {
@@ -21,10 +41,16 @@ impl LogFilter {
             any.sort_unstable();
             any.dedup();
         }
-        let of_addresses = addresses.iter().map(|address| bits(address.as_slice())).collect();
-        let of_topics = topics.iter().map(|any| any.iter().map(|topic| bits(topic.as_slice())).collect());
-        let blooms = std::iter::once(of_addresses).chain(of_topics).filter(|any: &Vec<_>| !any.is_empty());
-        Self { blooms: blooms.collect(), addresses, topics }
+        Self { addresses, topics, blooms: OnceLock::new() }
+    }
+
+    fn blooms(&self) -> &[Vec<Bloom>] {
+        self.blooms.get_or_init(|| {
+            let of_addresses = self.addresses.iter().map(|address| bits(address.as_slice())).collect();
+            let of_topics =
+                self.topics.iter().map(|any| any.iter().map(|topic| bits(topic.as_slice())).collect());
+            std::iter::once(of_addresses).chain(of_topics).filter(|any: &Vec<_>| !any.is_empty()).collect()
+        })
     }
 
     /// Addresses, ascending and each once; empty for any.
@@ -44,7 +70,7 @@ impl LogFilter {
 
     /// Whether logs with this bloom may match.
     pub fn may_match(&self, bloom: &Bloom) -> bool {
-        self.blooms.iter().all(|any| any.iter().any(|bits| bloom.contains(bits)))
+        self.blooms().iter().all(|any| any.iter().any(|bits| bloom.contains(bits)))
     }
 
     /// Whether the log matches.

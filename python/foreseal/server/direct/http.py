@@ -8,8 +8,9 @@
                   '---> body -----------------> whole --------'
 ```
 
-What the node answers at once is answered, and written, within the callback that its last byte came in: no task, no
-future. Most clients send the same head with every call, so a head is parsed when it is another one than that before.
+What the node answers at once is answered within the callback that its last byte came in, and written at the end of the
+loop's turn: no task, no future. Most clients send the same head with every call, so a head is parsed when it is another
+one than that before.
 """
 
 import asyncio
@@ -26,13 +27,12 @@ from foreseal.server.callers import Caller, Peer
 from foreseal.server.direct.keeper import Keeper
 from foreseal.server.direct.parsing import Bad, Parsing, end_of_head
 from foreseal.server.direct.request import MOST_HEAD, Request, head_of
+from foreseal.server.direct.transport import LONG, Transport
 from foreseal.server.direct.websocket import DirectWebSocket
 from foreseal.server.handler import CLOSE, TEXT, Answer, Response
 
 log = logging.getLogger(__name__)
 
-# Larger bodies are written beside their heads; joining smaller ones costs less than a second buffer.
-_JOINED = 16 * 1024
 # Requests that wait for the one before them, from which on no more is read.
 _AHEAD = 8
 # Seconds that a client has to see a response which it did not expect, before its connection is cut.
@@ -72,7 +72,7 @@ class Http(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there."""
-        self._transport = transport
+        self._transport = Transport(transport, self._keeper.turn)
         peer = transport.get_extra_info("peername")
         self._peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
         self._keeper.opened(self)
@@ -109,7 +109,7 @@ class Http(asyncio.Protocol):
                 response = dispatcher.respond(data, len(self._head), self._keeper.ok)
                 if response is not None:
                     self.since = self._keeper.now
-                    self._transport.write(response)
+                    self._transport.write_soon(response)
                     return
                 told = partial(self._told, dispatcher, self._handler.view_header())
                 self._answering = dispatcher.hand_over(data, len(self._head), told)
@@ -316,8 +316,8 @@ class Http(asyncio.Protocol):
     def _write_usual(self, view: tuple[bytes, bytes], answer: bytes) -> None:
         head = b"%b%b: %b\r\ncontent-length: %d\r\n\r\n" % (self._keeper.ok, *view, len(answer))
         self.since = self._keeper.now
-        if len(answer) <= _JOINED:
-            self._transport.write(head + answer)
+        if len(answer) <= LONG:
+            self._transport.write_soon(head + answer)
         else:
             self._transport.writelines((head, answer))
 
@@ -352,7 +352,7 @@ class Http(asyncio.Protocol):
         head = head_of(answer, self._keeper.date, keep_alive=keep_alive, old=old)
         body = b"" if bare else answer[2]
         self.since = self._keeper.now
-        if len(body) <= _JOINED:
+        if len(body) <= LONG:
             self._transport.write(head + body)
         else:
             self._transport.writelines((head, body))

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
+from foreseal.server.direct.transport import Turn
 from foreseal.server.handler import Handler
 from foreseal.server.websocket import Socket
 
@@ -27,6 +28,7 @@ class Keeper(Protocol):
 
     loop: asyncio.AbstractEventLoop
     handler: Handler
+    turn: Turn
     now: float
     """When all connections were looked at last, seconds on the loop's clock."""
     date: bytes

@@ -13,6 +13,7 @@ from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.keeper import Kept
+from foreseal.server.direct.transport import Turn
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
 from foreseal.server.shared import SharedSocket
@@ -44,6 +45,7 @@ class DirectListener:
         """Done when it ended by itself, with its failure if there was one."""
         self.loop = asyncio.get_running_loop()
         self.handler = endpoint.handler
+        self.turn = Turn(self.loop)
         self.now = self.loop.time()
         """When all connections were looked at last, seconds on the loop's clock."""
         self.date = b""
@@ -102,12 +104,14 @@ class DirectListener:
     def opened(self, connection: Kept) -> None:
         """A connection is there."""
         self._open.add(connection)
+        self.turn.alone = len(self._open) == 1
         if self._stopped:
             connection.finish()
 
     def closed(self, connection: Kept) -> None:
         """A connection is gone."""
         self._open.discard(connection)
+        self.turn.alone = len(self._open) <= 1
         self._made_room()
 
     def serve(self, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:

@@ -23,6 +23,7 @@ from foreseal.server.direct.frames import (
 )
 from foreseal.server.direct.keeper import Keeper
 from foreseal.server.direct.request import Request, head_of
+from foreseal.server.direct.transport import Transport
 from foreseal.server.handler import CLOSE, Response
 from foreseal.server.websocket import Converse, Gone, Side, Take, cut
 
@@ -38,7 +39,7 @@ _COPIED = 64 * 1024
 class DirectWebSocket(asyncio.Protocol):
     """One connection. Used from the event loop's thread only."""
 
-    def __init__(self, keeper: Keeper, transport: Any, request: Request, rest: bytes) -> None:
+    def __init__(self, keeper: Keeper, transport: Transport, request: Request, rest: bytes) -> None:
         """`rest` is what came behind the handshake."""
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
@@ -92,7 +93,7 @@ class DirectWebSocket(asyncio.Protocol):
             return
         while self.converse is not None and self._is_free() and (answered := self.converse(data)) is not None:
             frames, end = answered
-            self._transport.write(frames)
+            self._transport.write_soon(frames)
             if end == len(data):
                 return
             data = data[end:]

@@ -1,8 +1,10 @@
 //! What the table of headers holds: a block's hash, counts and header.
 
+use std::ops::Range;
+
 use alloy_consensus::Header;
 use alloy_primitives::{B256, U256};
-use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
+use alloy_rlp::{Decodable, Encodable, Header as RlpHeader, RlpDecodable, RlpEncodable};
 
 use crate::{StoreError, key, snapshot::Snapshot};
 
@@ -32,6 +34,17 @@ pub(super) fn encode(hash: &B256, record: &BlockRecord) -> Vec<u8> {
     bytes
 }
 
+/// Ordinals of a record's logs; the fields before and after them are passed by.
+fn decode_logs(mut bytes: &[u8]) -> alloy_rlp::Result<Range<u64>> {
+    let mut fields = RlpHeader::decode_bytes(&mut bytes, true)?;
+    let header = RlpHeader::decode(&mut fields)?;
+    fields = fields.get(header.payload_length..).ok_or(alloy_rlp::Error::InputTooShort)?;
+    let (_transactions, _length, _steps) =
+        (u32::decode(&mut fields)?, u64::decode(&mut fields)?, u32::decode(&mut fields)?);
+    let (first, logs) = (u64::decode(&mut fields)?, u64::decode(&mut fields)?);
+    Ok(first..first.saturating_add(logs))
+}
+
 impl Snapshot<'_> {
     /// The hash of a stored block.
     pub fn block_hash(&self, number: u64) -> Result<Option<B256>, StoreError> {
@@ -53,6 +66,14 @@ impl Snapshot<'_> {
     pub fn known_record(&self, number: u64) -> Result<(B256, BlockRecord), StoreError> {
         let missing = || self.tables.headers.damaged(&key::number(number), "it is missing");
         self.record(number)?.ok_or_else(missing)
+    }
+
+    /// The ordinals of the logs of a block that must be there; its header is not decoded for them.
+    pub fn logs_of(&self, number: u64) -> Result<Range<u64>, StoreError> {
+        let (headers, key) = (&self.tables.headers, key::number(number));
+        let (_, bytes) = self.stored_record(number)?.ok_or_else(|| headers.damaged(&key, "it is missing"))?;
+        let range = decode_logs(bytes).map_err(|_| headers.damaged(&key, "the record does not decode"))?;
+        Ok(range)
     }
 
     fn stored_record(&self, number: u64) -> Result<Option<(B256, &[u8])>, StoreError> {

@@ -1,0 +1,78 @@
+"""Short answers leave together at the end of a turn of the event loop, each connection's in its order."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from bare_transport import BareTransport
+from foreseal.server.direct.transport import LONG, TOGETHER, Transport, Turn
+
+
+def with_connections(count: int, test: Callable[[list[BareTransport], list[Transport]], None]) -> list[BareTransport]:
+    """The transports beneath so many connections after a turn of the loop in which `test` was run."""
+
+    async def run() -> list[BareTransport]:
+        turn = Turn(asyncio.get_running_loop())
+        turn.alone = count == 1
+        bare = [BareTransport() for _ in range(count)]
+        test(bare, [Transport(one, turn) for one in bare])
+        await asyncio.sleep(0)
+        return bare
+
+    return asyncio.run(run())
+
+
+def test_answers_are_written_at_the_end_of_the_turn() -> None:
+    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+        for number, connection in enumerate(connections):
+            connection.write_soon(b"%d" % number)
+        assert [one.written for one in bare] == [b"", b"", b""]
+
+    assert [one.written for one in with_connections(3, answer)] == [b"0", b"1", b"2"]
+
+
+def test_many_answers_do_not_wait_for_each_other() -> None:
+    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+        for connection in connections:
+            connection.write_soon(b"a")
+        assert [one.written for one in bare] == [b"a"] * TOGETHER + [b""] * 3
+
+    assert [one.written for one in with_connections(TOGETHER + 3, answer)] == [b"a"] * (TOGETHER + 3)
+
+
+def test_who_is_alone_waits_for_nobody() -> None:
+    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+        connections[0].write_soon(b"a")
+        assert bare[0].written == b"a"
+
+    with_connections(1, answer)
+
+
+@pytest.mark.parametrize("length", [1, LONG, LONG + 1])
+def test_what_is_written_later_comes_later(length: int) -> None:
+    def answer(bare: list[BareTransport], connections: list[Transport]) -> None:
+        (first, second, third) = connections
+        for connection in connections:
+            connection.write_soon(b"a" * length)
+        assert bare[0].written == (b"a" * length if length > LONG else b"")
+        first.write(b"b")
+        second.writelines((b"b", b"c"))
+        third.write_soon(b"b")
+        assert [one.written[length:] for one in bare[:2]] == [b"b", b"bc"]
+
+    assert [one.written[length:] for one in with_connections(3, answer)] == [b"b", b"bc", b"b"]
+
+
+def test_what_was_answered_is_written_before_the_end_but_not_after_it() -> None:
+    def end(bare: list[BareTransport], connections: list[Transport]) -> None:
+        for connection in connections:
+            connection.write_soon(b"a")
+        closed, ended, aborted, _lost = connections
+        closed.close()
+        ended.write_eof()
+        aborted.abort()
+        bare[3].close()
+        assert (bare[0].closed, bare[1].ended, bare[2].closed) == (True, True, True)
+
+    assert [one.written for one in with_connections(4, end)] == [b"a", b"a", b"", b""]
