@@ -92,7 +92,9 @@ class FakeNode:
     def inline(self, response: int, depth: int, batch: int, quick: float) -> FakeInline:
         return FakeInline()
 
-    def hand_over(self, data: bytes, start: int, depth: int, batch: int, ticket: int) -> bool | None:
+    def hand_over(
+        self, data: bytes, start: int, within: tuple[int, int, int], ticket: int, head: bytes | None = None
+    ) -> tuple[int, bool] | None:
         return None
 
     def view(self) -> FakeView:

@@ -64,8 +64,8 @@ def handed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     seen: list[bytes] = []
     hand_over = world.dispatcher.hand_over
 
-    def watched(data: bytes, start: int, tell: Any) -> Submitted | None:
-        submitted = hand_over(data, start, tell)
+    def watched(data: bytes, start: int, tell: Any, head: bytes | None = None) -> Submitted | None:
+        submitted = hand_over(data, start, tell, head)
         if submitted is not None:
             seen.append(submitted.body)
         return submitted
@@ -86,6 +86,37 @@ def test_a_call_and_a_batch_are_answered_and_counted(world: World, monkeypatch: 
     assert isinstance(world.answer(one), list)
     assert seen == [single, batch, one]
     assert world.answered() == 41
+
+
+@pytest.mark.parametrize("count", [1, 2, 20])
+def test_with_a_head_the_answer_is_a_whole_response(world: World, count: int) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+    body = orjson.dumps(calls(accounts(1)[0], count) if count > 1 else calls(accounts(1)[0], 1)[0])
+    again, known = (_told(world, b"head" + body, 4, head) for _ in range(2))
+    first, _, answer = again.partition(b"\r\n\r\n")
+    assert first.startswith(head + b"x-foreseal-view: 1.0; age=")
+    assert first.endswith(b"\r\ncontent-length: %d" % len(answer))
+    answers = orjson.loads(answer)
+    one = answers if count > 1 else [answers]
+    assert [(each["id"], len(each["result"])) for each in one] == [(f"n{at}", 66) for at in range(count)]
+    assert known.startswith((b"[{", b"{")), "with an error among them there is no head"
+    assert world.answered() == count
+
+
+def _told(world: World, data: bytes, start: int, head: bytes) -> bytes:
+    """The answer to the body at `start` of `data` behind `head`."""
+
+    async def play() -> bytes:
+        completions = world.dispatcher.calls.completions
+        completions.attach(asyncio.get_running_loop())
+        told = asyncio.get_running_loop().create_future()
+        assert world.dispatcher.hand_over(data, start, told.set_result, head) is not None
+        try:
+            return world.dispatcher.finish(await told)[1]
+        finally:
+            completions.detach()
+
+    return asyncio.run(play())
 
 
 def test_errors_are_those_of_the_long_way(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +155,7 @@ def test_what_is_registered_from_python_takes_its_place(world: World, monkeypatc
 
 def test_a_body_that_the_core_refused_as_a_whole_has_an_error_for_each_call(world: World) -> None:
     body = orjson.dumps(calls(accounts(1)[0], 2))
-    submitted = Submitted(body, lambda _: None, 0.0, is_batch=True)
+    submitted = Submitted(body, lambda _: None, 0.0, 2, is_batch=True)
     submitted.set_result(RpcError(-32002, "the node is stopping", None))
     status, answer, _ = world.dispatcher.finish(submitted)
     assert status == 200

@@ -287,6 +287,56 @@ async def conversing(
     await app.shutdown()
 
 
+class Handing(FakeNode):
+    """Takes submissions as a whole, and answers when it is told to."""
+
+    def hand_over(
+        self, data: bytes, start: int, within: tuple[int, int, int], ticket: int, head: bytes | None = None
+    ) -> tuple[int, bool] | None:
+        self.held.append((ticket, lambda: (head or b"") + b'x-foreseal-view: 7.0; age=1\r\n\r\n{"id":1}'))
+        return 1, False
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+@pytest.mark.parametrize("gone", [False, True])
+def test_submissions_are_answered_when_the_core_has_them(leaving: bool, gone: bool) -> None:
+    """By the response that the core made, unless the connection is to end with it."""
+    submission = post(call("eth_sendRawTransaction", 1, "0x"))
+
+    async def play() -> BareTransport:
+        node = Handing()
+        app = App(Settings(Path("unused")), make_node=lambda _: node)
+        await app.startup()
+        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+        transport = BareTransport()
+        http = Http(listener)
+        http.connection_made(transport)
+        http.data_received(submission)
+        node.release()
+        await until(lambda: b'{"id":1}' in transport.written)
+        transport.written = b""
+        # With the same head as before it is handed over by the front itself.
+        http.data_received(submission)
+        listener.handler.leaving = leaving
+        if gone:
+            transport.close()
+            http.connection_lost(None)
+        node.release()
+        await until(lambda: http._answering is None)
+        await listener.stop(0)
+        await app.shutdown()
+        return transport
+
+    transport = asyncio.run(play())
+    if gone:
+        assert transport.written == b""
+        return
+    head, _, answer = transport.written.partition(b"\r\n\r\n")
+    assert statuses_in(head) == [200]
+    assert answer == b'{"id":1}'
+    assert (b"x-foreseal-view: 7.0; age=1" in head, b"connection: close" in head) == (not leaving, leaving)
+
+
 def texts_in(written: bytes) -> list[Any]:
     """The JSON of each text."""
     found, reader = [], StreamReader()

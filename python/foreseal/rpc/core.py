@@ -59,11 +59,14 @@ class Core(Reader, Protocol):
         What takes at most `quick` seconds is counted there, the rest told.
         """
 
-    def hand_over(self, data: bytes, start: int, depth: int, batch: int, ticket: int) -> bool | None:
+    def hand_over(
+        self, data: bytes, start: int, within: tuple[int, int, int], ticket: int, head: bytes | None = None
+    ) -> tuple[int, bool] | None:
         """Hand the body at `start` of `data` to the core threads as a whole, if it is of submissions alone.
 
-        Its outcomes come later under `ticket`. Whether it is a batch; None where it has to go the long way: then
-        nothing was done.
+        It is to be `within` limits: bytes of an answer, depth, calls. Under `ticket` comes later the whole answer, with
+        `head`, the first lines of an HTTP response, all of that; or, where a call fails, the outcomes. How many calls
+        there are, and whether it is a batch; None where it has to go the long way: then nothing was done.
         """
 
     def view(self) -> Reader:

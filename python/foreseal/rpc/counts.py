@@ -36,10 +36,10 @@ class Timing:
         """All of them."""
         return self.quick + sum(self.later)
 
-    def add(self, seconds: float) -> None:
-        """One call more."""
-        self.seconds += seconds
-        self.later[bisect_left(BOUNDS, seconds)] += 1
+    def add(self, seconds: float, calls: int = 1) -> None:
+        """So many calls more, each of which took `seconds`."""
+        self.seconds += seconds * calls
+        self.later[bisect_left(BOUNDS, seconds)] += calls
 
     def cumulative(self) -> list[int]:
         """Calls up to each bound, and all of them."""
@@ -86,13 +86,14 @@ class Counts:
         counts = {method: timing.calls - failed[method] for method, timing in self.timings.items()}
         return {method: count for method, count in counts.items() if count}
 
-    def add(self, method: str, seconds: float, size: int, tier: str, key: str | None = None) -> None:
+    def add(self, method: str, seconds: float, size: int, tier: str, key: str | None = None, *, calls: int = 1) -> None:
         """A call by a caller of `tier` that took `seconds`, and whose answer has `size` bytes.
 
-        `key` is the id of the caller's API key, if it has one.
+        `key` is the id of the caller's API key, if it has one. Several `calls` took that time and have that answer
+        together.
         """
-        self._timings[method].add(seconds)
+        self._timings[method].add(seconds, calls)
         if seconds >= self._slow and method not in WAITING:
-            self.slow_calls += 1
+            self.slow_calls += calls
             fields = {"method": method, "seconds": round(seconds, 3), "bytes": size, "tier": tier}
             log.warning("slow call", extra=fields if key is None else fields | {"key": key})

@@ -66,7 +66,8 @@ class Dispatcher:
         self._limits = limits
         self._largest = limits.response
         self._shallow = 2 * limits.depth
-        inline = core.inline(limits.response, limits.depth, limits.batch, QUICK)
+        self._within = limits.response, limits.depth, limits.batch
+        inline = core.inline(*self._within, QUICK)
         self._leave_out = inline.leave_out
         self._takes_submissions = True
         for method in (*(forbidden or ()), *registry.methods, *discovery.METHODS):
@@ -122,9 +123,6 @@ class Dispatcher:
         a caller with a key or bounds of its own, and what is no call costs as much as one.
         """
         if meter is None:
-            short = self.respond(body)
-            if short is not None:
-                return OK, short, 0
             if SUBMISSION in body:
                 told: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
                 submitted = self.hand_over(body, 0, told.set_result)
@@ -132,6 +130,9 @@ class Dispatcher:
                     if exchange is not None:
                         exchange.leave()
                     return self._finish_later(submitted, told)
+            short = self.respond(body)
+            if short is not None:
+                return OK, short, 0
         return self.answer_at_length(body, exchange, meter)
 
     def answer_at_length(
@@ -170,25 +171,31 @@ class Dispatcher:
     ) -> Reply:
         return self._reply(ident, method, await future, begun, meter)
 
-    def hand_over(self, data: bytes, start: int, tell: Callable[[Submitted], None]) -> Submitted | None:
-        """Hand over the body at `start` of `data`, for a caller without a meter; None where it has to go the long way.
+    def hand_over(
+        self, data: bytes, start: int, tell: Callable[[Submitted], None], head: bytes | None = None
+    ) -> Submitted | None:
+        """Hand over the body at `start` of `data`, for a caller without a meter; None where it has to go another way.
 
-        `tell` is called when `finish` has the answer.
+        `tell` is called when `finish` has the answer: with `head` as for `respond`, unless there is an error in it.
         """
         completions = self.calls.completions
-        if SUBMISSION not in data or not self._takes_submissions or len(completions) >= self._limits.calls:
+        if not self._takes_submissions or len(completions) >= self._limits.calls:
             return None
         begun = perf_counter()
-        is_batch = self._core.hand_over(data, start, self._limits.depth, self._limits.batch, completions.ticket)
-        if is_batch is None:
+        taken = self._core.hand_over(data, start, self._within, completions.ticket, head)
+        if taken is None:
             return None
-        submitted = Submitted(data[start:], tell, begun, is_batch=is_batch)
+        calls, is_batch = taken
+        submitted = Submitted(data[start:], tell, begun, calls, is_batch=is_batch)
         completions.expect(submitted)
         return submitted
 
     def finish(self, submitted: Submitted) -> Reply:
         """The answer to a body that was handed over, once it was told of."""
         outcomes, begun = submitted.outcomes, submitted.begun
+        if outcomes.__class__ is bytes:
+            self.counts.add(METHOD, perf_counter() - begun, len(outcomes), self._tier, calls=submitted.calls)
+            return OK, outcomes, 0
         if isinstance(outcomes, RpcError):
             request = orjson.loads(submitted.body)
             requests = request if submitted.is_batch else [request]

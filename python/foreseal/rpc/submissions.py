@@ -13,16 +13,18 @@ JSON = b'"eth_sendRawTransaction"'
 class Submitted:
     """A body under way. It stands where a future would, but whoever waits is called without a turn of the loop."""
 
-    __slots__ = ("_ended", "_tell", "begun", "body", "is_batch", "outcomes")
+    __slots__ = ("_ended", "_tell", "begun", "body", "calls", "is_batch", "outcomes")
 
-    def __init__(self, body: bytes, tell: Callable[["Submitted"], None], begun: float, *, is_batch: bool) -> None:
+    def __init__(
+        self, body: bytes, tell: Callable[["Submitted"], None], begun: float, calls: int, *, is_batch: bool
+    ) -> None:
         """`tell` is called with this once `outcomes` is there, and must not raise.
 
         `begun` is a time of `perf_counter`.
         """
-        self.body, self.begun, self.is_batch = body, begun, is_batch
+        self.body, self.begun, self.calls, self.is_batch = body, begun, calls, is_batch
         self.outcomes: Any = None
-        """An `Outcomes`, or the `RpcError` for which the core took none of them."""
+        """The whole answer, `Outcomes` where a call failed, or the `RpcError` for which the core took none of them."""
         self._tell = tell
         self._ended = False
 

@@ -18,8 +18,10 @@ pub type Outcome = Result<Bytes, RpcError>;
 /// What becomes of work.
 pub enum Finished {
     Call(Outcome),
-    /// Of all calls of a body of submissions.
+    /// Of all calls of a body of submissions, one of which failed.
     Body(Vec<Answered>),
+    /// All of the answer to a body of submissions.
+    Whole(Bytes),
 }
 
 /// Bytes of notices that may wait for the event loop before the one who makes them waits for it.

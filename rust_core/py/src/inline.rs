@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::input::Input;
+use crate::responses::{Freshness, envelope};
 
 /// A batch that takes longer is begun anew, in turns with other requests: what it asks changes nothing.
 const TURN: Duration = Duration::from_millis(1);
@@ -115,11 +116,6 @@ impl Json<'_> {
             Self::Batch(json) => [json, b"", b"", b"", b""],
         }
     }
-}
-
-/// An answer.
-fn envelope<'a>(id: &'a str, result: &'a [u8]) -> [&'a [u8]; 5] {
-    [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":", result, b"}"]
 }
 
 /// All of `parts`, one behind the other.
@@ -258,9 +254,7 @@ impl PyInline {
         start: usize,
         head: Option<Input<'_>>,
     ) -> PyResult<Option<(Bound<'py, PyBytes>, Vec<Slow>)>> {
-        let node = self.api.node();
-        let age = head.is_some().then(|| node.age().as_millis());
-        let view = node.view();
+        let (freshness, view) = Freshness::of(self.api.node());
         let Some(answers) = data.get(start..).and_then(|body| self.run(view.as_ref(), body)) else {
             return Ok(None);
         };
@@ -269,10 +263,7 @@ impl PyInline {
         let Some(head) = head else {
             return Ok(Some((joined(py, &[first, id, middle, result, last])?, slow)));
         };
-        let (block, step) = view.map_or((0, 0), |view| (view.pending().number(), view.pending_index()));
-        let age = age.unwrap_or_default();
-        let length: usize = json.parts().iter().map(|part| part.len()).sum();
-        let lines = format!("x-foreseal-view: {block}.{step}; age={age}\r\ncontent-length: {length}\r\n\r\n");
+        let lines = freshness.lines(json.parts().iter().map(|part| part.len()).sum());
         let whole = joined(py, &[&head, lines.as_bytes(), first, id, middle, result, last])?;
         Ok(Some((whole, slow)))
     }

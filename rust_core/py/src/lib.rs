@@ -20,6 +20,7 @@ mod methods;
 mod node;
 mod preconfirmation;
 mod progress;
+mod responses;
 mod settings;
 mod stepped;
 mod store;

@@ -20,6 +20,7 @@ use crate::inline::PyInline;
 use crate::input::Input;
 use crate::log;
 use crate::memory;
+use crate::responses::{Freshness, Whole};
 use crate::settings::{PyLimits, PySettings};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
@@ -78,11 +79,15 @@ impl Core {
     }
 
     /// Hands over the pieces of a body of submissions; whether there was room for them.
-    fn hand_over(&self, submissions: Submissions, ticket: u64) -> bool {
-        let submissions = Arc::new(submissions);
-        let pieces = (0..submissions.pieces()).map(|piece| -> Work {
-            let submissions = submissions.clone();
-            Box::new(move || submissions.work(piece).map(Finished::Body))
+    fn hand_over(&self, submissions: Submissions, whole: Whole, ticket: u64) -> bool {
+        let shared = Arc::new((submissions, whole));
+        let pieces = (0..shared.0.pieces()).map(|piece| -> Work {
+            let shared = shared.clone();
+            Box::new(move || {
+                let (submissions, whole) = &*shared;
+                let answers = submissions.work(piece)?;
+                Some(whole.of(&answers).map_or(Finished::Body(answers), Finished::Whole))
+            })
         });
         self.workers.submit_all(ticket, pieces).is_ok()
     }
@@ -164,22 +169,29 @@ impl PyNode {
     }
 
     /// Hands the body that begins at `start` of `data` to the core threads as a whole, if it is plain, of eth_sendRawTransaction
-    /// alone, and within `depth` and `batch` as for `inline`: then `drain` gives the outcomes under `ticket`. Whether the body is a
-    /// batch; None where it has to go the long way, and then nothing was done.
+    /// alone, and `within` the limits of `inline`: bytes of an answer, depth, calls. Then `drain` gives under `ticket` the answer,
+    /// with `head` a whole response as there, or the outcomes if one of them is an error. How many calls there are, and whether the
+    /// body is a batch; None where it has to go the long way, and then nothing was done.
+    #[pyo3(signature = (data, start, within, ticket, head=None))]
     fn hand_over(
         &self,
         data: Input<'_>,
         start: usize,
-        depth: usize,
-        batch: usize,
+        within: (usize, usize, usize),
         ticket: u64,
-    ) -> Option<bool> {
-        if self.api.node().is_follower() {
+        head: Option<Input<'_>>,
+    ) -> Option<(usize, bool)> {
+        let node = self.api.node();
+        if node.is_follower() {
             return None;
         }
+        let (response, depth, batch) = within;
         let submissions = Submissions::read(&self.api, data.get(start..)?, depth, batch)?;
-        let is_batch = submissions.is_batch();
-        self.core.hand_over(submissions, ticket).then_some(is_batch)
+        let (calls, is_batch) = (submissions.calls(), submissions.is_batch());
+        let head = head.map(|first| (first.to_vec(), Freshness::of(node).0));
+        self.core
+            .hand_over(submissions, Whole { is_batch, response, head }, ticket)
+            .then_some((calls, is_batch))
     }
 
     /// The newest view, to answer several calls from.
@@ -207,7 +219,7 @@ impl PyNode {
     }
 
     /// What core threads have finished, as (ticket, JSON bytes or RpcError) pairs, in place of the second for a body that was
-    /// handed over a list of them, each with the JSON of its id before it, and what channels have to say, as (channel,
+    /// handed over its whole answer, or a list of outcomes, each with the JSON of its id before it, and what channels have to say, as (channel,
     /// sequence number, JSON of each `result`, place of the newest step after it); oldest first. None in place of the
     /// results: something was lost, and subscriptions that began at this sequence number or before cannot go on.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Taken<'py>> {
@@ -218,6 +230,7 @@ impl PyNode {
         let answered = |(id, outcome): Answered| (PyBytes::new(py, id.as_bytes()), object(outcome));
         let finished = |finished| match finished {
             Finished::Call(outcome) => Ok(object(outcome)),
+            Finished::Whole(answer) => Ok(PyBytes::new(py, &answer).into_any()),
             Finished::Body(all) => PyList::new(py, all.into_iter().map(answered)).map(Bound::into_any),
         };
         let Drained { outcomes, notices } = self.core.completions.drain();
@@ -228,9 +241,8 @@ impl PyNode {
 
     /// Block number and step index of the newest view, and ms since the last tick. (0, 0) while it starts.
     fn freshness(&self) -> (u64, u64, u64) {
-        let node = self.core.api.node();
-        let age = u64::try_from(node.age().as_millis()).unwrap_or(u64::MAX);
-        node.view().map_or((0, 0, age), |view| (view.pending().number(), view.pending_index(), age))
+        let (Freshness { block, step, age }, _) = Freshness::of(self.core.api.node());
+        (block, step, age)
     }
 
     /// Whether the node can be relied on, and if not, why: production ended, or its last tick is too old.

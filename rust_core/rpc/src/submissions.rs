@@ -64,6 +64,11 @@ impl Submissions {
         self.is_batch
     }
 
+    /// How many calls there are.
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
     /// How many pieces there are.
     pub fn pieces(&self) -> usize {
         self.calls.len().div_ceil(PIECE)

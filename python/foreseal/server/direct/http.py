@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 from foreseal.rpc.dispatch import Dispatcher, Reply
+from foreseal.rpc.submissions import JSON as SUBMISSION
 from foreseal.rpc.submissions import Submitted
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
@@ -106,14 +107,16 @@ class Http(asyncio.Protocol):
             dispatcher = self._dispatcher
             tried = dispatcher is not None and not self._handler.leaving
             if dispatcher is not None and tried:
-                response = dispatcher.respond(data, len(self._head), self._keeper.ok)
+                start = len(self._head)
+                if SUBMISSION in data:
+                    told = partial(self._told, dispatcher, self._handler.view_header())
+                    self._answering = dispatcher.hand_over(data, start, told, self._keeper.ok)
+                    if self._answering is not None:
+                        return
+                response = dispatcher.respond(data, start, self._keeper.ok)
                 if response is not None:
                     self.since = self._keeper.now
                     self._transport.write_soon(response)
-                    return
-                told = partial(self._told, dispatcher, self._handler.view_header())
-                self._answering = dispatcher.hand_over(data, len(self._head), told)
-                if self._answering is not None:
                     return
             caller = self._handler.identify(self._peer, self._headers)
             if caller.__class__ is Caller:
@@ -306,11 +309,14 @@ class Http(asyncio.Protocol):
             log.exception("a call failed")
             self._transport.abort()
             return
-        if status == _OK and not (self._handler.leaving or self._transport.is_closing()):
-            self._write_usual(view, answer)
+        whole = submitted.outcomes.__class__ is bytes
+        if whole and not (self._handler.leaving or self._transport.is_closing()):
+            self.since = self._keeper.now
+            self._transport.write_soon(answer)
         else:
             lines = self._handler.response_headers(seconds, view, self._headers)
-            self._write((status, lines, answer), keep_alive=True)
+            body = answer.partition(b"\r\n\r\n")[2] if whole else answer
+            self._write((status, lines, body), keep_alive=True)
         self._go_on()
 
     def _write_usual(self, view: tuple[bytes, bytes], answer: bytes) -> None:

@@ -1,0 +1,67 @@
+//! Answers as they are sent: JSON of a body, and whole HTTP responses for a front that writes them as they are.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use foreseal_node::{Node, View};
+use foreseal_rpc::Answered;
+
+/// The answer to one call, in parts.
+pub fn envelope<'a>(id: &'a str, result: &'a [u8]) -> [&'a [u8]; 5] {
+    [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_bytes(), b",\"result\":", result, b"}"]
+}
+
+/// How fresh a view is: its block and step, and ms since the last tick.
+#[derive(Clone, Copy)]
+pub struct Freshness {
+    pub block: u64,
+    pub step: u64,
+    pub age: u64,
+}
+
+impl Freshness {
+    /// The age is taken before the view, so that it never claims a newer one.
+    pub fn of(node: &Node) -> (Self, Option<Arc<View>>) {
+        let age = u64::try_from(node.age().as_millis()).unwrap_or(u64::MAX);
+        let view = node.view();
+        let (block, step) =
+            view.as_ref().map_or((0, 0), |view| (view.pending().number(), view.pending_index()));
+        (Self { block, step, age }, view)
+    }
+
+    /// The lines of a head that say so, and that a body of `length` bytes follows: the last ones.
+    pub fn lines(self, length: usize) -> String {
+        let Self { block, step, age } = self;
+        format!("x-foreseal-view: {block}.{step}; age={age}\r\ncontent-length: {length}\r\n\r\n")
+    }
+}
+
+/// What a body of submissions is answered with where each of its calls goes well.
+pub struct Whole {
+    pub is_batch: bool,
+    /// Bytes of an answer, at most.
+    pub response: usize,
+    /// The first lines of an HTTP response, and what they are to say of the view.
+    pub head: Option<(Vec<u8>, Freshness)>,
+}
+
+impl Whole {
+    /// The JSON, behind its head; `None` where a call failed, or there is more of it than is allowed.
+    pub fn of(&self, answers: &[Answered]) -> Option<Bytes> {
+        let mut json = Vec::with_capacity(128 * answers.len());
+        for (id, outcome) in answers {
+            let result = outcome.as_ref().ok()?;
+            json.push(if json.is_empty() { b'[' } else { b',' });
+            for part in envelope(id, result) {
+                json.extend_from_slice(part);
+            }
+        }
+        if json.len() > self.response {
+            return None;
+        }
+        json.push(b']');
+        let body = if self.is_batch { &json[..] } else { &json[1..json.len() - 1] };
+        let Some((first, freshness)) = &self.head else { return Some(Bytes::copy_from_slice(body)) };
+        Some([first, freshness.lines(body.len()).as_bytes(), body].concat().into())
+    }
+}
