@@ -39,6 +39,25 @@ pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
     (reader.at == text.len()).then_some(read)
 }
 
+/// Where the first quote or control character is in `bytes`, which are ASCII: looked for in eight bytes at a time.
+fn string_end(bytes: &[u8]) -> Option<usize> {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = EACH << 7;
+    let (words, rest) = bytes.as_chunks();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // What is subtracted borrows from a byte that is less, and sets its highest bit; up to the first one all is exact.
+        let quotes = (word ^ (EACH * u64::from(b'"'))).wrapping_sub(EACH);
+        let controls = word.wrapping_sub(EACH * u64::from(b' '));
+        let found = (quotes | controls) & HIGH;
+        if found != 0 {
+            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let found = rest.iter().position(|byte| *byte == b'"' || *byte < b' ')?;
+    Some(bytes.len() - rest.len() + found)
+}
+
 /// Reads from left to right, a text without escapes.
 struct Reader<'a> {
     text: &'a str,
@@ -116,7 +135,7 @@ impl<'a> Reader<'a> {
     /// A string, without its quotes.
     fn string(&mut self) -> Option<&'a str> {
         let rest = self.text[self.at..].strip_prefix('"')?;
-        let end = rest.bytes().position(|byte| byte == b'"' || byte < b' ')?;
+        let end = string_end(rest.as_bytes())?;
         self.at += end + 2;
         (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
     }

@@ -7,7 +7,8 @@ use std::{
 };
 
 use alloy_primitives::Bytes;
-use heed::{Env, RwTxn, WithoutTls};
+use heed::{Env, RoTxn, RwTxn, WithoutTls};
+use parking_lot::Mutex;
 
 use crate::{
     Head, Options, Origin, Progress, Reader, SealedBlock, StoreError, Upgrading,
@@ -15,7 +16,7 @@ use crate::{
     meta,
     nodes::{NodeWrites, leave_window},
     open::open,
-    snapshot::Snapshot,
+    snapshot::{Known, Snapshot},
     state::{Codes, StateWrites},
     table::Tables,
 };
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     options: Options,
     path: PathBuf,
     codes: Codes,
+    /// Of the transaction that was read in last.
+    known: Mutex<Option<Known>>,
 }
 
 impl Store {
@@ -43,7 +46,7 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
         let (path, codes) = (path.to_owned(), Codes::default());
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes }) })
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes, known: Mutex::default() }) })
     }
 
     pub(crate) fn downgrade(&self) -> Weak<Shared> {
@@ -158,8 +161,20 @@ impl Store {
     ) -> Result<T, StoreError> {
         let txn = self.env().read_txn().map_err(|error| self.limits(error.into()))?;
         let tables = self.tables();
-        let progress = meta::read(&tables.meta, &txn)?;
-        work(&Snapshot { txn: &txn, tables }, &progress)
+        let Known { progress, incarnations, .. } = self.known(&txn)?;
+        work(&Snapshot { incarnations, ..Snapshot::new(&txn, tables) }, &progress)
+    }
+
+    /// What is known of a transaction: reads of one commit come by the thousand, and each would look it up again.
+    fn known(&self, txn: &RoTxn<'_, WithoutTls>) -> Result<Known, StoreError> {
+        let id = txn.id();
+        let known = (*self.shared.known.lock()).filter(|known| known.id == id);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let known = Known::read(txn, self.tables())?;
+        *self.shared.known.lock() = Some(known);
+        Ok(known)
     }
 
     /// Does `work` in one transaction, which is on the disk when this returns, or not at all.

@@ -14,7 +14,7 @@ pub(crate) fn unwind_block(
     progress: &mut Progress,
     number: u64,
 ) -> Result<(), StoreError> {
-    let snapshot = Snapshot { txn, tables };
+    let snapshot = Snapshot::new(txn, tables);
     let (hash, record) = snapshot.known_record(number)?;
     let hashes = snapshot.transaction_hashes(number, record.transactions)?;
     let steps =
@@ -49,7 +49,7 @@ pub(crate) fn remember_steps(
     progress.steps_from = progress.steps_from.min(next);
     while progress.steps_from > next.saturating_sub(window) {
         let number = progress.steps_from - 1;
-        let snapshot = Snapshot { txn, tables };
+        let snapshot = Snapshot::new(txn, tables);
         let count = snapshot.known_record(number)?.1.steps;
         for (index, step) in (0..).zip(snapshot.steps(number, count)?) {
             tables.step_hashes.put(txn, step.hash.as_slice(), &key::place(number, index))?;

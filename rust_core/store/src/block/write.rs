@@ -38,7 +38,7 @@ pub(crate) fn append(
     let SealedBlock { block, steps, journal_sequence, .. } = sealed;
     let number = block.header.number;
     let before = match number.checked_sub(1) {
-        Some(parent) => Snapshot { txn, tables }.known_record(parent)?.1.total_difficulty,
+        Some(parent) => Snapshot::new(txn, tables).known_record(parent)?.1.total_difficulty,
         None => U256::ZERO,
     };
     let first_log = progress.logs;
@@ -117,7 +117,7 @@ pub(crate) fn forget_steps(
     let next = progress.head.map_or(0, |head| head.number + 1);
     while progress.steps_from + window < next {
         let number = progress.steps_from;
-        let snapshot = Snapshot { txn, tables };
+        let snapshot = Snapshot::new(txn, tables);
         let count = snapshot.known_record(number)?.1.steps;
         for step in snapshot.steps(number, count)? {
             tables.step_hashes.delete(txn, step.hash.as_slice())?;

@@ -46,7 +46,7 @@ pub(crate) fn leave_window(
     oldest: u64,
 ) -> Result<(), StoreError> {
     for number in progress.proofs_from + 1..=oldest {
-        let keys = Snapshot { txn, tables }.node_keys(number)?;
+        let keys = Snapshot::new(txn, tables).node_keys(number)?;
         for kind in Kind::ALL {
             let table = kind.table(tables);
             for Changed { place, change } in keys.of(kind) {

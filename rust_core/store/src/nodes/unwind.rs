@@ -7,7 +7,7 @@ use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
 
 /// Removes the versions that a block made. Blocks behind it are gone already; what it replaced is still there.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
-    let keys = Snapshot { txn, tables }.node_keys(number)?;
+    let keys = Snapshot::new(txn, tables).node_keys(number)?;
     for kind in Kind::ALL {
         for changed in keys.of(kind) {
             kind.table(tables).delete(txn, &place::key(&changed.place, number))?;

@@ -29,6 +29,9 @@ impl<'s> Snapshot<'s> {
 
     /// How often the account's storage had been dropped, as of a block. Almost always never, and the table is empty.
     pub fn incarnation(&self, address: &Address, at: u64) -> Result<u32, StoreError> {
+        if !self.incarnations {
+            return Ok(0);
+        }
         let table = &self.tables.incarnations;
         match self.version(table, &keys::account(address, at))? {
             None => Ok(0),

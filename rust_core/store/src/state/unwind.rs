@@ -7,7 +7,7 @@ use crate::{StoreError, pieces, snapshot::Snapshot, table::Tables};
 
 /// Removes the versions that a block made. Blocks behind it are gone already.
 pub(crate) fn unwind_block(txn: &mut RwTxn<'_>, tables: &Tables, number: u64) -> Result<(), StoreError> {
-    let keys = Snapshot { txn, tables }.state_keys(number)?;
+    let keys = Snapshot::new(txn, tables).state_keys(number)?;
     for AccountKeys { address, incarnation, renewed, slots } in keys.accounts {
         let key = keys::account(&address, number);
         tables.accounts.delete(txn, &key)?;

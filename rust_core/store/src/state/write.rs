@@ -36,7 +36,7 @@ impl StateWrites {
         number: u64,
         diff: &StateDiff,
     ) -> Result<(), StoreError> {
-        let snapshot = Snapshot { txn, tables };
+        let snapshot = Snapshot::new(txn, tables);
         let mut keys = StateKeys::default();
         for changed in &diff.accounts {
             let account = self.add_account(&snapshot, number, changed, &mut keys.checksum)?;

@@ -4,6 +4,8 @@ mod batch;
 
 pub use batch::keccak_batch;
 
+use std::cell::Cell;
+
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Log, keccak256};
 
 /// keccak-256 of `bytes`.
@@ -11,9 +13,20 @@ pub fn keccak(bytes: &[u8]) -> B256 {
     keccak256(bytes)
 }
 
-/// Hash of an address: its key in the state trie.
+/// Hash of an address: its key in the state trie. Each thread keeps the last one: whoever asks much of an account asks
+/// it again and again.
 pub fn hash_address(address: &Address) -> B256 {
-    keccak256(address)
+    thread_local! {
+        static LAST: Cell<Option<(Address, B256)>> = const { Cell::new(None) };
+    }
+    match LAST.get() {
+        Some((last, hash)) if last == *address => hash,
+        _ => {
+            let hash = keccak256(address);
+            LAST.set(Some((*address, hash)));
+            hash
+        }
+    }
 }
 
 /// The bloom of a list of logs (yellow paper, section 4.3.1): every address and topic sets three bits.
