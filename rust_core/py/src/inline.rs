@@ -164,7 +164,7 @@ impl PyInline {
                 Some(Answers { json: Json::Call { id: call.id, result }, slow })
             }
             Body::Batch(calls) => {
-                let rows: Vec<&Row> = calls.iter().map(|call| self.row(call)).collect::<Option<_>>()?;
+                let rows = self.rows_of(&calls)?;
                 let may_be_long = rows.iter().any(|row| row.method.cost == Cost::Short);
                 if may_be_long && !self.batches.tries() {
                     return None;
@@ -182,6 +182,16 @@ impl PyInline {
 
     fn row(&self, call: &Plain<'_>) -> Option<&Row> {
         self.rows.get(call.method).filter(|row| !row.left_out.load(Relaxed))
+    }
+
+    /// The rows of all `calls`. Most batches ask one method over and over, which is looked up once.
+    fn rows_of(&self, calls: &[Plain<'_>]) -> Option<Vec<&Row>> {
+        let mut rows: Vec<&Row> = Vec::with_capacity(calls.len());
+        for call in calls {
+            let before = rows.last().copied().filter(|row| row.method.name == call.method);
+            rows.push(before.or_else(|| self.row(call))?);
+        }
+        Some(rows)
     }
 
     fn run_batch(

@@ -27,7 +27,7 @@ const DIGITS: usize = 18;
 /// The calls in `body`, which nests no more than `depth` arrays and objects and is a batch of `batch` calls at most;
 /// `None` where it is not plain.
 pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
-    let text = std::str::from_utf8(body).ok().filter(|text| text.is_ascii() && !text.contains('\\'))?;
+    let text = std::str::from_utf8(body).ok().filter(|text| text.is_ascii())?;
     let mut reader = Reader { text, at: 0 };
     reader.space();
     let read = if reader.takes(b'[') {
@@ -39,7 +39,7 @@ pub fn read(body: &[u8], depth: usize, batch: usize) -> Option<Body<'_>> {
     (reader.at == text.len()).then_some(read)
 }
 
-/// Where the first quote or control character is in `bytes`, which are ASCII: looked for in eight bytes at a time.
+/// Where the first quote, backslash or control character is in `bytes`, which are ASCII: looked for in eight at a time.
 fn string_end(bytes: &[u8]) -> Option<usize> {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = EACH << 7;
@@ -48,17 +48,18 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
         let word = u64::from_le_bytes(*word);
         // What is subtracted borrows from a byte that is less, and sets its highest bit; up to the first one all is exact.
         let quotes = (word ^ (EACH * u64::from(b'"'))).wrapping_sub(EACH);
+        let escapes = (word ^ (EACH * u64::from(b'\\'))).wrapping_sub(EACH);
         let controls = word.wrapping_sub(EACH * u64::from(b' '));
-        let found = (quotes | controls) & HIGH;
+        let found = (quotes | escapes | controls) & HIGH;
         if found != 0 {
             return Some(8 * at + found.trailing_zeros() as usize / 8);
         }
     }
-    let found = rest.iter().position(|byte| *byte == b'"' || *byte < b' ')?;
+    let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))?;
     Some(bytes.len() - rest.len() + found)
 }
 
-/// Reads from left to right, a text without escapes.
+/// Reads from left to right, an ASCII text.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -132,7 +133,7 @@ impl<'a> Reader<'a> {
         (version? == "2.0").then_some(Plain { id: id?, method: method?, params: params.unwrap_or("[]") })
     }
 
-    /// A string, without its quotes.
+    /// A string without escapes, without its quotes.
     fn string(&mut self) -> Option<&'a str> {
         let rest = self.text[self.at..].strip_prefix('"')?;
         let end = string_end(rest.as_bytes())?;

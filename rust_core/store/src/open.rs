@@ -17,8 +17,8 @@ use crate::{
 };
 
 pub(crate) const DATA_FILE: &str = "data.mdb";
-/// Tables that LMDB makes room for; more than there are costs nothing.
-const MAX_TABLES: u32 = 64;
+/// Tables that LMDB makes room for. Each transaction clears its own room for all of them, so there are no more than needed.
+const MAX_TABLES: u32 = 20;
 
 /// Opens the files in the folder `path`, which is made if it is absent. An older schema is upgraded; `report` hears of it, and
 /// may break it off.
