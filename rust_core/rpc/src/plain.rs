@@ -314,6 +314,13 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
 
+        /// Eight bytes at a time find what one at a time does.
+        #[test]
+        fn strings_end_where_the_first_special_byte_is(text in "[ -~]{0,40}[\"\\\\\x00-\x7f]{0,3}[ -~]{0,9}") {
+            let found = text.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ');
+            prop_assert_eq!(string_end(text.as_bytes()), found);
+        }
+
         /// Whatever is found is what another parser finds.
         #[test]
         fn what_is_read_is_what_json_says(text in body()) {
