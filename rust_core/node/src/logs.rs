@@ -28,7 +28,12 @@ impl View {
             let mut sink = Marked { sink, used: false };
             match archive.search_logs(filter, position, stored, &mut sink) {
                 Ok(ended) if ended.block <= stored => return Ok(ended),
-                Ok(ended) => position = ended,
+                Ok(ended) => {
+                    position = ended;
+                    if position.block <= last && sink.pause().is_break() {
+                        return Ok(position);
+                    }
+                }
                 Err(StateError::ViewGone) if !sink.used && position.block >= self.sealed.first() => {}
                 Err(error) => return Err(error),
             }
