@@ -2,12 +2,11 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_trie::{EMPTY_ROOT, Trie, Want};
-use foreseal_types::{Account, hash_address};
+use foreseal_types::{Account, hash_address, hash_slot};
 
 use crate::{
     State, StateError, TrieName,
     account::{AccountLeaf, SlotValue},
-    snapshot::hash_slot,
 };
 
 /// An account with the trie nodes that prove it, or that there is none.

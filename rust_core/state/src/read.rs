@@ -2,13 +2,12 @@
 
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use foreseal_trie::{Lookup, Trie};
-use foreseal_types::{Account, hash_address, keccak_batch};
+use foreseal_types::{Account, hash_address, hash_slot, keccak_batch};
 use revm_bytecode::Bytecode;
 
 use crate::{
     NoStorage, State, StateError, StateReader, StorageReader,
     account::{AccountLeaf, SlotValue},
-    snapshot::hash_slot,
     store::Base,
 };
 

@@ -95,11 +95,6 @@ impl State {
     }
 }
 
-/// The key of a slot in its storage trie.
-pub(crate) fn hash_slot(slot: &U256) -> B256 {
-    keccak(&slot.to_be_bytes::<32>())
-}
-
 /// What a genesis changes in the empty state: what it allocates.
 pub fn genesis_diff(genesis: &Genesis) -> StateDiff {
     let codes = genesis.alloc.values().filter_map(|account| account.code.as_ref());

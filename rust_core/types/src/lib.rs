@@ -24,7 +24,7 @@ pub use flashblock::{Flashblock, StepSignature, read_signature};
 pub use genesis::{
     DEV_CHAIN_ID, DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis, system_contracts,
 };
-pub use hash::{hash_address, keccak, keccak_batch, logs_bloom};
+pub use hash::{hash_address, hash_slot, keccak, keccak_batch, logs_bloom};
 pub use log_filter::LogFilter;
 pub use log_search::{FoundLog, LogPosition, LogSink};
 pub use mutant::mutant_is_on;

@@ -1,32 +1,32 @@
 //! Hashing entry points.
 
 mod batch;
+mod memo;
 
 pub use batch::keccak_batch;
 
-use std::cell::Cell;
+use alloy_primitives::{Address, B256, Bloom, BloomInput, Log, U256, keccak256};
 
-use alloy_primitives::{Address, B256, Bloom, BloomInput, Log, keccak256};
+use memo::Memo;
 
 /// keccak-256 of `bytes`.
 pub fn keccak(bytes: &[u8]) -> B256 {
     keccak256(bytes)
 }
 
-/// Hash of an address: its key in the state trie. Each thread keeps the last one: whoever asks much of an account asks
-/// it again and again.
+thread_local! {
+    static ADDRESSES: Memo<20> = const { Memo::new() };
+    static SLOTS: Memo<32> = const { Memo::new() };
+}
+
+/// Hash of an address: its key in the state trie.
 pub fn hash_address(address: &Address) -> B256 {
-    thread_local! {
-        static LAST: Cell<Option<(Address, B256)>> = const { Cell::new(None) };
-    }
-    match LAST.get() {
-        Some((last, hash)) if last == *address => hash,
-        _ => {
-            let hash = keccak256(address);
-            LAST.set(Some((*address, hash)));
-            hash
-        }
-    }
+    ADDRESSES.with(|memo| memo.hash(&address.0))
+}
+
+/// Hash of a slot: its key in the storage trie of an account.
+pub fn hash_slot(slot: &U256) -> B256 {
+    SLOTS.with(|memo| memo.hash(&slot.to_be_bytes()))
 }
 
 /// The bloom of a list of logs (yellow paper, section 4.3.1): every address and topic sets three bits.
