@@ -287,6 +287,40 @@ async def conversing(
     await app.shutdown()
 
 
+def test_a_client_that_sends_its_end_behind_a_call_is_answered_first() -> None:
+    """Both may come in one turn of the loop, which ends the connection where nothing is under way."""
+    node = ShortNode()
+    node.short = ShortInline()
+    frame = masked(Opcode.TEXT, call("echo", 1))
+    node.short.answers[frame] = text_frame(b'{"id":1,"result":[]}')
+
+    async def http_play() -> bytes:
+        app = App(Settings(Path("unused")), make_node=FakeNode)
+        await app.startup()
+        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0))
+        transport = BareTransport()
+        http = Http(listener)
+        http.connection_made(transport)
+        listener.turn.alone = False
+        http.data_received(post(call("echo", 1)))
+        if not http.eof_received():
+            transport.close()
+        await listener.stop(0)
+        await app.shutdown()
+        return transport.written
+
+    async def websocket_play() -> bytes:
+        async with conversing(node, alone=False) as (websocket, transport):
+            websocket.data_received(frame)
+            websocket.eof_received()
+            transport.close()
+            return transport.written
+
+    assert statuses_in(asyncio.run(http_play())) == [200]
+    assert texts_in(asyncio.run(websocket_play())) == [{"id": 1, "result": []}]
+    assert node.short.taken == 1
+
+
 class Handing(FakeNode):
     """Takes submissions as a whole, and answers when it is told to."""
 

@@ -87,6 +87,8 @@ class Http(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client sends nothing more; what it asked for is answered still."""
         self._half_closed = True
+        # Where nothing is under way the event loop ends the connection, and what waits for the end of the turn with it.
+        self._transport.flush()
         under_way = self._answering is not None or self._waiting or self._blocked
         return bool(under_way) and bool(self._transport.can_write_eof())
 

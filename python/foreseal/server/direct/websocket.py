@@ -76,6 +76,10 @@ class DirectWebSocket(asyncio.Protocol):
             self._drained.set_exception(Gone("the client has left"))
         self._keeper.closed(self)
 
+    def eof_received(self) -> None:
+        """The client sends nothing more, and the event loop ends the connection when what was answered is written."""
+        self._transport.flush()
+
     def pause_writing(self) -> None:
         """The client takes nothing."""
         self._blocked = True
