@@ -4,7 +4,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # Test vectors and sample exchanges live beside the clone; tests that need them skip, saying so, where they are absent.
 FORESEAL_SHARED ?= $(abspath ../shared)
-PYTEST_WORKERS ?= 2
+# Most tests wait for a node now and then: three workers keep two cores busy.
+PYTEST_WORKERS ?= 3
 ARGS ?=
 KILLS ?= 200
 WORKERS ?= 2
