@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 import uvloop
 from benches.load.client import CONNECTIONS, run
+from benches.load.lanes import answering
 
 from foreseal.bench.figures import Figures, Latencies
 from foreseal.bench.origin import origin, save
@@ -50,6 +51,8 @@ async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float)
     sides = {"bare": (bare, BODIES["eth_blockNumber"])}
     sides |= {f"{name} {front}": (port, body) for front, port in nodes.items() for name, body in BODIES.items()}
     measured: dict[str, list[Figures]] = {side: [] for side in sides}
+    for port in nodes.values():
+        (await answering(port)).close()
     for number in range(rounds + 1):
         for side, (port, body) in sides.items():
             one = await run(port, body, seconds)

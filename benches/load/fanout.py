@@ -26,8 +26,7 @@ from threading import Thread
 from typing import Any
 
 import uvloop
-from benches.load.lanes import Lane, fail_with, pace, quantiles, until
-from benches.load.start import first_answer
+from benches.load.lanes import Lane, answering, fail_with, pace, quantiles, until
 from benches.load.visible import deploy
 from benches.load.wallets import wallets
 
@@ -109,7 +108,7 @@ def served(server: str) -> Iterator[Server]:
                 if not started.port:
                     raise RuntimeError(f"{command(server)} did not start")
                 # uvicorn takes connections while the journal is replayed.
-                uvloop.run(first_answer(started.port))
+                uvloop.run(answering(started.port))
                 yield started
             finally:
                 process.terminate()

@@ -1,13 +1,12 @@
 """How long a development node takes from the command to its first answer, and what it holds in memory when idle."""
 
-import asyncio
 import statistics
 import time
 from pathlib import Path
 
 import uvloop
 from benches.load.__main__ import served
-from benches.load.lanes import Lane
+from benches.load.lanes import answering
 
 from foreseal.bench.origin import origin, save
 from foreseal.bench.processes import listening_on
@@ -17,18 +16,6 @@ ROUNDS, IDLE_SECONDS = 7, 10
 TARGET_MS, TARGET_MB = 1000, 120
 
 
-async def first_answer(port: int) -> None:
-    """Return when the node has answered a call; while it replays its journal it says that it is starting."""
-    lane = await Lane(port).open()
-    while True:
-        try:
-            await lane.ask("eth_blockNumber")
-        except RuntimeError:
-            await asyncio.sleep(0.002)
-        else:
-            return
-
-
 def main() -> None:
     """Measure, print and save."""
     starts = []
@@ -36,7 +23,7 @@ def main() -> None:
     for number in range(ROUNDS):
         began = time.perf_counter()
         with served("-m", "foreseal", "dev", "--port", "0") as port:
-            uvloop.run(first_answer(port))
+            uvloop.run(answering(port))
             starts.append((time.perf_counter() - began) * 1000)
             if number == ROUNDS - 1:
                 time.sleep(IDLE_SECONDS)
