@@ -5,9 +5,9 @@ use std::{ops::Range, sync::Arc};
 use alloy_primitives::B256;
 use foreseal_evm::{BlockBody, BlockGas, ExecutionError, Executor};
 use foreseal_state::{BlockHashes, State, StateError, StateStore};
-use foreseal_types::{ChainSpec, LogFilter, LogPosition, LogSink};
+use foreseal_types::{Cache, ChainSpec, LogFilter, LogPosition, LogSink};
 
-use crate::{Executed, History, Moment, Notes, Position, Step, cache::Cache};
+use crate::{Executed, History, Moment, Notes, Position, Step};
 
 /// What cached blocks may weigh together: a transaction counts 1.
 const BLOCKS_WEIGHT: u64 = 32_768;

@@ -5,7 +5,6 @@ mod at_hand;
 mod backlog;
 mod backup;
 mod by_hand;
-mod cache;
 mod chain;
 mod chain_file;
 mod changes;
@@ -56,7 +55,6 @@ pub use backlog::StoreFailed;
 pub use backup::{
     BackupError, Copied, CopiedPart, Manifest, ManifestFile, Source, Watching, back_up, restore,
 };
-pub use cache::Cache;
 pub use chain::{Chain, ChainError};
 pub use chain_file::{BlockReader, Progress, Report, Summary, export_chain, import_chain};
 pub use changes::Changes;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alloy_primitives::Log;
 
-use crate::cache::Cache;
+use foreseal_types::Cache;
 
 /// Bytes that notes take together.
 const BYTES: u64 = 8 << 20;

@@ -5,7 +5,7 @@
 
 use alloy_primitives::B256;
 use bytes::Bytes;
-use foreseal_node::Cache;
+use foreseal_types::Cache;
 
 /// Bytes that entries take together.
 const BYTES: u64 = 24 << 20;

@@ -17,7 +17,7 @@ use crate::{
     nodes::{NodeWrites, leave_window},
     open::open,
     snapshot::{Known, Snapshot},
-    state::{Codes, StateWrites},
+    state::{Recent, StateWrites},
     table::Tables,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     tables: Tables,
     options: Options,
     path: PathBuf,
-    codes: Codes,
+    recent: Recent,
     /// Of the transaction that was read in last.
     known: Mutex<Option<Known>>,
 }
@@ -45,8 +45,8 @@ impl Store {
         report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
-        let (path, codes) = (path.to_owned(), Codes::default());
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, codes, known: Mutex::default() }) })
+        let (path, recent) = (path.to_owned(), Recent::default());
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, recent, known: Mutex::default() }) })
     }
 
     pub(crate) fn downgrade(&self) -> Weak<Shared> {
@@ -147,8 +147,8 @@ impl Store {
         &self.shared.tables
     }
 
-    pub(crate) fn codes(&self) -> &Codes {
-        &self.shared.codes
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.shared.recent
     }
 
     /// Does `work` in one read transaction.

@@ -91,8 +91,11 @@ impl Model {
     }
 
     fn assert_state(reader: &Reader, at: u64, state: &ModelState) {
-        for seed in 0..40 {
-            let address = Address::left_padding_from(&[seed]);
+        let addresses: Vec<Address> = (0..40).map(|seed| Address::left_padding_from(&[seed])).collect();
+        let accounts =
+            addresses.iter().map(|address| state.accounts.get(address).map(|(account, _)| *account));
+        assert_eq!(reader.accounts(&addresses, at).unwrap(), accounts.collect::<Vec<_>>(), "at {at}");
+        for address in addresses {
             let expected = state.accounts.get(&address);
             assert_eq!(reader.account(&address, at).unwrap(), expected.map(|(account, _)| *account));
             for slot in (0..30).map(U256::from) {
@@ -142,6 +145,27 @@ impl Model {
         }
     }
 
+    /// A reader from before an unwind has its own chain's values as far as they are kept in memory, and no other's.
+    fn assert_gone(&self, reader: &Reader) {
+        for (made, state) in &self.chain {
+            for seed in 0..40 {
+                let address = Address::left_padding_from(&[seed]);
+                let expected = state.accounts.get(&address);
+                match reader.account(&address, made.number()) {
+                    Ok(account) => assert_eq!(account, expected.map(|(account, _)| *account)),
+                    Err(error) => assert_eq!(error, StateError::ViewGone),
+                }
+                for slot in (0..30).map(U256::from) {
+                    let value = expected.and_then(|(_, storage)| storage.get(&slot)).copied();
+                    match reader.slot(&address, &slot, made.number()) {
+                        Ok(found) => assert_eq!(found, value.unwrap_or_default()),
+                        Err(error) => assert_eq!(error, StateError::ViewGone),
+                    }
+                }
+            }
+        }
+    }
+
     /// Everything that is and everything that is no longer.
     fn assert_stored(&self, store: &Store) {
         let reader = store.reader().unwrap();
@@ -152,6 +176,10 @@ impl Model {
             self.assert_block(&reader, made);
             Self::assert_state(&reader, made.number(), state);
             self.assert_nodes(&reader, made, progress.proofs_from);
+        }
+        // Downwards what was read is known as of older blocks as well, as far down as it was written.
+        for (made, state) in self.chain.iter().rev() {
+            Self::assert_state(&reader, made.number(), state);
         }
         let window = self.head().number().saturating_sub(PROOF_WINDOW - 1);
         assert_eq!(progress.proofs_from, self.proofs_from.max(window));
@@ -261,6 +289,7 @@ proptest! {
                     let proofs_from = store.progress().unwrap().proofs_from;
                     model.proofs_from = proofs_from.min(to as u64);
                     let reader = store.reader().unwrap();
+                    let before = Model { chain: model.chain.clone(), gone: Vec::new(), ..model };
                     let note = model.chain[to].0.sealed.note.clone();
                     store.unwind(to as u64, 1_000, &note).unwrap();
                     prop_assert_eq!(store.note().unwrap(), note);
@@ -268,6 +297,7 @@ proptest! {
                     if !gone.is_empty() {
                         model.generation += 1;
                         prop_assert_eq!(reader.block_hash(0).unwrap_err(), StoreError::ViewGone);
+                        before.assert_gone(&reader);
                     }
                     prop_assert_eq!(store.progress().unwrap().journal_sequence, 1_000);
                     model.gone.extend(gone);

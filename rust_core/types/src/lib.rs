@@ -2,6 +2,7 @@
 
 mod account;
 mod block;
+mod cache;
 mod chain;
 mod diff;
 mod flashblock;
@@ -18,6 +19,7 @@ mod transaction;
 
 pub use account::Account;
 pub use block::{Block, BlockBytes, length_in_block};
+pub use cache::Cache;
 pub use chain::{ChainSpec, ForkPoint, MAX_BLOCK_BYTES, TRANSACTION_GAS_CAP};
 pub use diff::{AccountDiff, ChangedAccount, NewCode, StateDiff};
 pub use flashblock::{Flashblock, StepSignature, read_signature};

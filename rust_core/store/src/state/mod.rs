@@ -7,14 +7,15 @@
 //! incarnation, which is a part of the slots' keys.
 
 mod changes;
-mod codes;
 pub(crate) mod keys;
 mod read;
+mod recent;
 mod store;
 mod unwind;
 pub(crate) mod value;
 mod write;
 
-pub(crate) use codes::Codes;
+pub(crate) use read::Version;
+pub(crate) use recent::Recent;
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::StateWrites;

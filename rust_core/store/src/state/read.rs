@@ -10,6 +10,12 @@ use crate::{
     table::{Entry, Table},
 };
 
+/// A value, and the block that wrote it; 0 where none did.
+pub(crate) struct Version<V> {
+    pub value: V,
+    pub since: u64,
+}
+
 impl<'s> Snapshot<'s> {
     /// The newest version that `key` or an older one has; the key without the block's number is what they share.
     pub(crate) fn version(&self, table: &Table, key: &[u8]) -> Result<Option<Entry<'s>>, StoreError> {
@@ -20,40 +26,70 @@ impl<'s> Snapshot<'s> {
 
     /// The account as of a block.
     pub fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StoreError> {
-        let table = &self.tables.accounts;
-        match self.version(table, &keys::account(address, at))? {
-            None => Ok(None),
-            Some((key, bytes)) => value::decode_account(bytes).map_err(|why| table.damaged(key, why)),
-        }
+        Ok(self.account_version(address, at)?.value)
+    }
+
+    /// As [`Self::account`], with the block that made it what it is.
+    pub fn account_version(
+        &self,
+        address: &Address,
+        at: u64,
+    ) -> Result<Version<Option<Account>>, StoreError> {
+        self.decoded(&self.tables.accounts, &keys::account(address, at), None, value::decode_account)
     }
 
     /// How often the account's storage had been dropped, as of a block. Almost always never, and the table is empty.
     pub fn incarnation(&self, address: &Address, at: u64) -> Result<u32, StoreError> {
+        Ok(self.incarnation_version(address, at)?.value)
+    }
+
+    fn incarnation_version(&self, address: &Address, at: u64) -> Result<Version<u32>, StoreError> {
         if !self.incarnations {
-            return Ok(0);
+            return Ok(Version { value: 0, since: 0 });
         }
-        let table = &self.tables.incarnations;
-        match self.version(table, &keys::account(address, at))? {
-            None => Ok(0),
-            Some((key, bytes)) => match bytes.try_into() {
-                Ok(bytes) => Ok(u32::from_be_bytes(bytes)),
-                Err(_) => Err(table.damaged(key, "an incarnation does not have 4 bytes")),
-            },
-        }
+        let decode = |bytes: &[u8]| match bytes.try_into() {
+            Ok(bytes) => Ok(u32::from_be_bytes(bytes)),
+            Err(_) => Err("an incarnation does not have 4 bytes"),
+        };
+        self.decoded(&self.tables.incarnations, &keys::account(address, at), 0, decode)
     }
 
     /// A slot's value as of a block.
     pub fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StoreError> {
-        let incarnation = self.incarnation(address, at)?;
-        self.slot_of(address, incarnation, slot, at)
+        Ok(self.slot_version(address, slot, at)?.value)
     }
 
-    fn slot_of(&self, address: &Address, incarnation: u32, slot: &U256, at: u64) -> Result<U256, StoreError> {
-        let table = &self.tables.slots;
-        match self.version(table, &keys::slot(address, incarnation, slot, at))? {
-            None => Ok(U256::ZERO),
-            Some((key, bytes)) => value::decode_slot(bytes).map_err(|why| table.damaged(key, why)),
-        }
+    /// As [`Self::slot`], with the block that made it what it is.
+    pub fn slot_version(&self, address: &Address, slot: &U256, at: u64) -> Result<Version<U256>, StoreError> {
+        let incarnation = self.incarnation_version(address, at)?;
+        let Version { value, since } = self.slot_of(address, incarnation.value, slot, at)?;
+        Ok(Version { value, since: since.max(incarnation.since) })
+    }
+
+    fn slot_of(
+        &self,
+        address: &Address,
+        incarnation: u32,
+        slot: &U256,
+        at: u64,
+    ) -> Result<Version<U256>, StoreError> {
+        let key = keys::slot(address, incarnation, slot, at);
+        self.decoded(&self.tables.slots, &key, U256::ZERO, value::decode_slot)
+    }
+
+    /// The newest version that `key` or an older one has, decoded; `absent` where there is none.
+    fn decoded<V>(
+        &self,
+        table: &Table,
+        key: &[u8],
+        absent: V,
+        decode: impl FnOnce(&[u8]) -> Result<V, &'static str>,
+    ) -> Result<Version<V>, StoreError> {
+        let Some((key, bytes)) = self.version(table, key)? else {
+            return Ok(Version { value: absent, since: 0 });
+        };
+        let value = decode(bytes).map_err(|why| table.damaged(key, why))?;
+        Ok(Version { value, since: keys::version(key).expect("a key is longer than that") })
     }
 
     /// Whether a slot of the account is not zero as of a block. Looks at its slots until one is.
@@ -82,7 +118,7 @@ impl<'s> Snapshot<'s> {
             let Some(slot) = found.get(24..56).map(U256::from_be_slice) else {
                 return Err(table.damaged(found, "a key does not have 64 bytes"));
             };
-            let value = self.slot_of(address, incarnation, &slot, at)?;
+            let value = self.slot_of(address, incarnation, &slot, at)?.value;
             if !value.is_zero() {
                 return Ok(Some((slot, value)));
             }

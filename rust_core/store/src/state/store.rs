@@ -19,15 +19,40 @@ impl From<StoreError> for StateError {
 
 impl StateStore for Reader {
     fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StateError> {
-        Ok(self.read(|snapshot, _| snapshot.account(address, at))?)
+        let accounts = &self.store().recent().accounts;
+        if let Some(account) = accounts.get(address, self.generation(), at) {
+            return Ok(account);
+        }
+        Ok(self.read(|snapshot, progress| {
+            accounts.read(address, at, progress, || snapshot.account_version(address, at))
+        })?)
     }
 
     fn accounts(&self, addresses: &[Address], at: u64) -> Result<Vec<Option<Account>>, StateError> {
-        Ok(self.read(|snapshot, _| addresses.iter().map(|address| snapshot.account(address, at)).collect())?)
+        let accounts = &self.store().recent().accounts;
+        let known: Vec<_> =
+            addresses.iter().map(|address| accounts.get(address, self.generation(), at)).collect();
+        if known.iter().all(Option::is_some) {
+            return Ok(known.into_iter().flatten().collect());
+        }
+        Ok(self.read(|snapshot, progress| {
+            let each = addresses.iter().zip(known).map(|(address, known)| match known {
+                Some(account) => Ok(account),
+                None => accounts.read(address, at, progress, || snapshot.account_version(address, at)),
+            });
+            each.collect()
+        })?)
     }
 
     fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StateError> {
-        Ok(self.read(|snapshot, _| snapshot.slot(address, slot, at))?)
+        let slots = &self.store().recent().slots;
+        let key = (*address, *slot);
+        if let Some(value) = slots.get(&key, self.generation(), at) {
+            return Ok(value);
+        }
+        Ok(self.read(|snapshot, progress| {
+            slots.read(&key, at, progress, || snapshot.slot_version(address, slot, at))
+        })?)
     }
 
     fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StateError> {
@@ -35,13 +60,13 @@ impl StateStore for Reader {
     }
 
     fn code(&self, hash: &B256) -> Result<Option<Bytecode>, StateError> {
-        let codes = self.store().codes();
-        if let Some(code) = codes.get(hash) {
+        let recent = self.store().recent();
+        if let Some(code) = recent.code(hash) {
             return Ok(Some(code));
         }
         let Some(code) = self.read(|snapshot, _| snapshot.code(hash))? else { return Ok(None) };
         let code = analysed(code);
-        codes.put(*hash, code.clone());
+        recent.keep_code(*hash, code.clone());
         Ok(Some(code))
     }
 

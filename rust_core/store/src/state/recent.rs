@@ -1,0 +1,127 @@
+//! Values that were read lately.
+
+use std::hash::Hash;
+
+use alloy_primitives::{Address, B256, U256};
+use foreseal_types::{Account, Cache};
+use revm_bytecode::Bytecode;
+
+use super::Version;
+use crate::{Progress, StoreError};
+
+const ACCOUNTS: usize = 16_384;
+const SLOTS: usize = 32_768;
+/// Bytes of code; analysis adds about an eighth.
+const CODE: u64 = 64 << 20;
+/// Number of codes that is expected.
+const CODES: usize = 1_024;
+
+/// What states asked for lately, so that what many ask for is looked up once.
+#[derive(Debug)]
+pub(crate) struct Recent {
+    pub accounts: Values<Address, Option<Account>>,
+    pub slots: Values<(Address, U256), U256>,
+    codes: Cache<B256, Bytecode>,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { accounts: Values::new(ACCOUNTS), slots: Values::new(SLOTS), codes: Cache::new(CODE, CODES) }
+    }
+}
+
+impl Recent {
+    /// The analysed code with this hash.
+    pub fn code(&self, hash: &B256) -> Option<Bytecode> {
+        self.codes.get(hash)
+    }
+
+    pub fn keep_code(&self, hash: B256, code: Bytecode) {
+        let weight = code.len() as u64;
+        self.codes.insert(hash, code, weight);
+    }
+}
+
+/// Values by key, of each the one that was read last.
+#[derive(Debug)]
+pub(crate) struct Values<K, V>(Cache<K, Kept<V>>);
+
+/// A value, and where it is the one to be read: in one generation, from the block that wrote it to the newest one as of which it
+/// was read.
+#[derive(Clone, Debug)]
+struct Kept<V> {
+    value: V,
+    generation: u64,
+    since: u64,
+    until: u64,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Values<K, V> {
+    fn new(number: usize) -> Self {
+        Self(Cache::new(number as u64, number))
+    }
+
+    /// The value as of block `at` of a generation, if that is known.
+    pub fn get(&self, key: &K, generation: u64, at: u64) -> Option<V> {
+        let kept = self.0.get(key)?;
+        (kept.generation == generation && (kept.since..=kept.until).contains(&at)).then_some(kept.value)
+    }
+
+    /// Reads the value as of block `at` in a transaction of this progress, and keeps it.
+    pub fn read(
+        &self,
+        key: &K,
+        at: u64,
+        progress: &Progress,
+        read: impl FnOnce() -> Result<Version<V>, StoreError>,
+    ) -> Result<V, StoreError> {
+        let Version { value, since } = read()?;
+        // As of a block that is still to come the value may be another one.
+        if progress.head.is_some_and(|head| at <= head.number) {
+            let kept = Kept { value: value.clone(), generation: progress.generation, since, until: at };
+            self.0.insert(key.clone(), kept, 1);
+        }
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Head;
+
+    const HEAD: u64 = 9;
+
+    /// Reads `values` where block 4 wrote 40 and block 7 wrote 70, in a generation in which each is `generation` more.
+    fn ask(values: &Values<u8, u64>, generation: u64, at: u64) -> (u64, bool) {
+        let hash = B256::ZERO;
+        let head = Some(Head { number: HEAD, hash });
+        let progress =
+            Progress { head, journal_sequence: 0, generation, logs: 0, proofs_from: 0, steps_from: 0 };
+        if let Some(value) = values.get(&0, generation, at) {
+            return (value, false);
+        }
+        let since = [7, 4, 0].into_iter().find(|since| *since <= at).expect("0 is the least");
+        let read = || Ok(Version { value: since * 10 + generation, since });
+        (values.read(&0, at, &progress, read).expect("it is read"), true)
+    }
+
+    #[test]
+    fn a_value_is_known_from_the_block_that_wrote_it_to_the_newest_that_it_was_read_at() {
+        let values = Values::new(8);
+        let asked =
+            [(6, 40, true), (6, 40, false), (4, 40, false), (5, 40, false), (7, 70, true), (6, 40, true)];
+        for (at, value, read) in asked {
+            assert_eq!(ask(&values, 0, at), (value, read), "as of {at}");
+        }
+        assert_eq!(ask(&values, 0, 3), (0, true), "nobody had written it");
+        assert_eq!(ask(&values, 1, 3), (1, true), "another chain has a value of its own");
+    }
+
+    #[test]
+    fn what_is_read_as_of_a_block_that_is_to_come_is_not_kept() {
+        let values = Values::new(8);
+        assert_eq!(ask(&values, 0, HEAD + 1), (70, true));
+        assert_eq!(ask(&values, 0, HEAD + 1), (70, true));
+    }
+}
