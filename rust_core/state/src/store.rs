@@ -13,7 +13,7 @@ use crate::StateError;
 ///
 /// `at` is a block number that the store holds. *As of block `at`* means: the newest version that was written by a block
 /// with a number of at most `at`; one that says "gone" reads as absent. A handle belongs to one chain: after an unwind its
-/// reads answer [`StateError::ViewGone`] rather than with another chain's values.
+/// reads answer [`StateError::ViewGone`], or what it still has in memory of its own chain, and never another chain's values.
 ///
 /// A state asks for values and nodes only below what it knows to be unchanged since `at`. It never asks for slots of a
 /// storage that was made anew in memory after `at`, so `slot` may go by the incarnation that the account had as of `at`.
