@@ -11,8 +11,7 @@ from pathlib import Path
 
 import orjson
 import uvloop
-from benches.load.client import CONNECTIONS, run
-from benches.load.lanes import answering
+from benches.load.client import CONNECTIONS, run, wait_until_it_answers
 
 from foreseal.bench.figures import Figures, Latencies
 from foreseal.bench.origin import origin, save
@@ -33,13 +32,14 @@ BODIES = {
 
 @contextmanager
 def served(*arguments: str) -> Iterator[int]:
-    """A server process on a free port, until the block ends; its port."""
+    """A server process on a free port that answers calls, until the block ends; its port."""
     with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = next((int(found[1]) for line in process.stdout if (found := re.search(r"127\.0\.0\.1:(\d+)", line))), 0)
         if not port:
             raise RuntimeError(f"{arguments} did not start")
         try:
+            wait_until_it_answers(port)
             yield port
         finally:
             process.terminate()
@@ -51,8 +51,6 @@ async def measure(bare: int, nodes: dict[str, int], rounds: int, seconds: float)
     sides = {"bare": (bare, BODIES["eth_blockNumber"])}
     sides |= {f"{name} {front}": (port, body) for front, port in nodes.items() for name, body in BODIES.items()}
     measured: dict[str, list[Figures]] = {side: [] for side in sides}
-    for port in nodes.values():
-        (await answering(port)).close()
     for number in range(rounds + 1):
         for side, (port, body) in sides.items():
             one = await run(port, body, seconds)

@@ -26,7 +26,8 @@ from threading import Thread
 from typing import Any
 
 import uvloop
-from benches.load.lanes import Lane, answering, fail_with, pace, quantiles, until
+from benches.load.client import wait_until_it_answers
+from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.visible import deploy
 from benches.load.wallets import wallets
 
@@ -107,8 +108,7 @@ def served(server: str) -> Iterator[Server]:
                     time.sleep(0.02)
                 if not started.port:
                     raise RuntimeError(f"{command(server)} did not start")
-                # uvicorn takes connections while the journal is replayed.
-                uvloop.run(answering(started.port))
+                wait_until_it_answers(started.port)
                 yield started
             finally:
                 process.terminate()

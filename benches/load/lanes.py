@@ -15,7 +15,7 @@ Answered = Callable[[bytes], None]
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length: "
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
-_LOOK = 0.002
+_LOOK = 0.004
 
 
 class Lane(asyncio.Protocol):
@@ -93,18 +93,6 @@ def _body(data: bytes) -> tuple[int, int]:
     if line < 0:
         return 0, 0
     return line + 2, line + 2 + int(data[start:line], 16) + len(_LAST_CHUNK)
-
-
-async def answering(port: int) -> Lane:
-    """A connection to a node that answers calls; while it replays its journal it says that it is starting."""
-    lane = await Lane(port).open()
-    while True:
-        try:
-            await lane.ask("eth_blockNumber")
-        except RuntimeError:
-            await asyncio.sleep(_LOOK)
-        else:
-            return lane
 
 
 async def pace(rate: float, send: Sequence[Callable[[], None]]) -> tuple[list[float], list[float]]:

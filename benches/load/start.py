@@ -4,9 +4,7 @@ import statistics
 import time
 from pathlib import Path
 
-import uvloop
 from benches.load.__main__ import served
-from benches.load.lanes import answering
 
 from foreseal.bench.origin import origin, save
 from foreseal.bench.processes import listening_on
@@ -23,7 +21,6 @@ def main() -> None:
     for number in range(ROUNDS):
         began = time.perf_counter()
         with served("-m", "foreseal", "dev", "--port", "0") as port:
-            uvloop.run(answering(port))
             starts.append((time.perf_counter() - began) * 1000)
             if number == ROUNDS - 1:
                 time.sleep(IDLE_SECONDS)

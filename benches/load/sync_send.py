@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import uvloop
 from benches.load.__main__ import served
-from benches.load.lanes import Lane, answering, fail_with, pace, quantiles, until
+from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 
 from foreseal.bench.origin import origin, save
@@ -51,7 +51,7 @@ class Measurement:
     async def measure(self) -> dict[str, Any]:
         """Submit all, wait for all answers, and compare each with the chain."""
         fail_with(asyncio.current_task())
-        lanes = [await answering(self.port) for _ in range(self.rate)]
+        lanes = [await Lane(self.port).open() for _ in range(self.rate)]
         send = [self._submission(lanes[number % self.rate], number) for number in range(len(self.signed))]
         due, late = await pace(self.rate, send)
         await until(lambda: len(self.answered) == len(send), PATIENCE)

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 import uvloop
 from benches.load.__main__ import served
-from benches.load.lanes import Lane, answering, fail_with, pace, quantiles, until
+from benches.load.lanes import Lane, fail_with, pace, quantiles, until
 from benches.load.wallets import Signed, wallets
 from benches.load.websocket import Subscriber
 
@@ -140,7 +140,7 @@ class Measurement:
     async def measure(self) -> Run:
         """Submit all and wait until all is seen."""
         fail_with(asyncio.current_task())
-        first = await answering(self.port)
+        first = await Lane(self.port).open()
         await deploy(first, self.creation)
         lanes = [await Lane(self.port).open() for _ in range(ACCOUNTS)]
         nonce = Poller(await Lane(self.port).open(), self._ask_nonce, self._shows_nonce)
