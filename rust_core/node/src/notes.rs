@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alloy_primitives::Log;
-
 use foreseal_types::Cache;
 
 /// Bytes that notes take together.

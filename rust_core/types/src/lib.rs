@@ -1,4 +1,5 @@
-//! Layer 0: what the other layers speak about. Built from alloy types; nothing here executes or stores.
+//! Layer 0: what the other layers speak about, and the bounded cache that several of them use. Built from alloy types;
+//! nothing here executes or writes.
 
 mod account;
 mod block;

@@ -15,7 +15,8 @@ mod unwind;
 pub(crate) mod value;
 mod write;
 
-pub(crate) use read::Version;
+use read::Version;
 pub(crate) use recent::Recent;
+use recent::Values;
 pub(crate) use unwind::unwind_block;
 pub(crate) use write::StateWrites;

@@ -7,12 +7,14 @@ use foreseal_types::{Account, Cache};
 use revm_bytecode::Bytecode;
 
 use super::Version;
-use crate::{Progress, StoreError};
+use crate::Progress;
 
 const ACCOUNTS: usize = 16_384;
 const SLOTS: usize = 32_768;
 /// Bytes of code; analysis adds about an eighth.
 const CODE: u64 = 64 << 20;
+/// Bytes of a code beside its own: many small ones are bounded as well.
+const CODE_BESIDE: u64 = 256;
 /// Number of codes that is expected.
 const CODES: usize = 1_024;
 
@@ -37,7 +39,7 @@ impl Recent {
     }
 
     pub fn keep_code(&self, hash: B256, code: Bytecode) {
-        let weight = code.len() as u64;
+        let weight = CODE_BESIDE + code.len() as u64;
         self.codes.insert(hash, code, weight);
     }
 }
@@ -56,7 +58,7 @@ struct Kept<V> {
     until: u64,
 }
 
-impl<K: Clone + Eq + Hash, V: Clone> Values<K, V> {
+impl<K: Eq + Hash, V: Clone> Values<K, V> {
     fn new(number: usize) -> Self {
         Self(Cache::new(number as u64, number))
     }
@@ -67,21 +69,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Values<K, V> {
         (kept.generation == generation && (kept.since..=kept.until).contains(&at)).then_some(kept.value)
     }
 
-    /// Reads the value as of block `at` in a transaction of this progress, and keeps it.
-    pub fn read(
-        &self,
-        key: &K,
-        at: u64,
-        progress: &Progress,
-        read: impl FnOnce() -> Result<Version<V>, StoreError>,
-    ) -> Result<V, StoreError> {
-        let Version { value, since } = read()?;
+    /// Keeps a value that was read as of block `at`, in a transaction of this progress.
+    pub fn keep(&self, key: K, at: u64, progress: &Progress, Version { value, since }: Version<V>) {
         // As of a block that is still to come the value may be another one.
         if progress.head.is_some_and(|head| at <= head.number) {
-            let kept = Kept { value: value.clone(), generation: progress.generation, since, until: at };
-            self.0.insert(key.clone(), kept, 1);
+            self.0.insert(key, Kept { value, generation: progress.generation, since, until: at }, 1);
         }
-        Ok(value)
     }
 }
 
@@ -102,8 +95,9 @@ mod tests {
             return (value, false);
         }
         let since = [7, 4, 0].into_iter().find(|since| *since <= at).expect("0 is the least");
-        let read = || Ok(Version { value: since * 10 + generation, since });
-        (values.read(&0, at, &progress, read).expect("it is read"), true)
+        let value = since * 10 + generation;
+        values.keep(0, at, &progress, Version { value, since });
+        (value, true)
     }
 
     #[test]
@@ -116,6 +110,18 @@ mod tests {
         }
         assert_eq!(ask(&values, 0, 3), (0, true), "nobody had written it");
         assert_eq!(ask(&values, 1, 3), (1, true), "another chain has a value of its own");
+    }
+
+    #[test]
+    fn however_small_they_are_there_is_a_most_of_codes() {
+        let recent = Recent::default();
+        let most = CODE / CODE_BESIDE;
+        let hash = |number: u64| B256::left_padding_from(&number.to_be_bytes());
+        for number in 0..most + 1_000 {
+            recent.keep_code(hash(number), Bytecode::new_legacy(vec![0].into()));
+        }
+        let kept = (0..most + 1_000).filter(|number| recent.code(&hash(*number)).is_some()).count() as u64;
+        assert!((most / 2..most).contains(&kept), "{kept} of {most}");
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The store as states see it.
 
+use std::hash::Hash;
+
 use alloy_primitives::{Address, B256, Bytes, U256};
 use foreseal_state::{StateError, StateStore, analysed};
 use foreseal_types::Account;
 use revm_bytecode::Bytecode;
 
-use crate::{Reader, StoreError};
+use super::{Values, Version};
+use crate::{Reader, StoreError, snapshot::Snapshot};
 
 impl From<StoreError> for StateError {
     fn from(error: StoreError) -> Self {
@@ -17,42 +20,34 @@ impl From<StoreError> for StateError {
     }
 }
 
+impl Reader {
+    /// A value as of block `at`: the one that was read lately, or that which `read` finds.
+    fn recent<K: Eq + Hash, V: Clone>(
+        &self,
+        values: &Values<K, V>,
+        key: K,
+        at: u64,
+        read: impl FnOnce(&Snapshot<'_>) -> Result<Version<V>, StoreError>,
+    ) -> Result<V, StateError> {
+        if let Some(value) = values.get(&key, self.generation(), at) {
+            return Ok(value);
+        }
+        let (version, progress) = self.read(|snapshot, progress| Ok((read(snapshot)?, *progress)))?;
+        let value = version.value.clone();
+        values.keep(key, at, &progress, version);
+        Ok(value)
+    }
+}
+
 impl StateStore for Reader {
     fn account(&self, address: &Address, at: u64) -> Result<Option<Account>, StateError> {
         let accounts = &self.store().recent().accounts;
-        if let Some(account) = accounts.get(address, self.generation(), at) {
-            return Ok(account);
-        }
-        Ok(self.read(|snapshot, progress| {
-            accounts.read(address, at, progress, || snapshot.account_version(address, at))
-        })?)
-    }
-
-    fn accounts(&self, addresses: &[Address], at: u64) -> Result<Vec<Option<Account>>, StateError> {
-        let accounts = &self.store().recent().accounts;
-        let known: Vec<_> =
-            addresses.iter().map(|address| accounts.get(address, self.generation(), at)).collect();
-        if known.iter().all(Option::is_some) {
-            return Ok(known.into_iter().flatten().collect());
-        }
-        Ok(self.read(|snapshot, progress| {
-            let each = addresses.iter().zip(known).map(|(address, known)| match known {
-                Some(account) => Ok(account),
-                None => accounts.read(address, at, progress, || snapshot.account_version(address, at)),
-            });
-            each.collect()
-        })?)
+        self.recent(accounts, *address, at, |snapshot| snapshot.account_version(address, at))
     }
 
     fn slot(&self, address: &Address, slot: &U256, at: u64) -> Result<U256, StateError> {
         let slots = &self.store().recent().slots;
-        let key = (*address, *slot);
-        if let Some(value) = slots.get(&key, self.generation(), at) {
-            return Ok(value);
-        }
-        Ok(self.read(|snapshot, progress| {
-            slots.read(&key, at, progress, || snapshot.slot_version(address, slot, at))
-        })?)
+        self.recent(slots, (*address, *slot), at, |snapshot| snapshot.slot_version(address, slot, at))
     }
 
     fn has_storage(&self, address: &Address, at: u64) -> Result<bool, StateError> {
