@@ -20,8 +20,10 @@ BLOCKS ?= 5000
 SCHEDULES ?= 20000
 FOLLOWED ?= 400
 STEPS ?= 300
+FLIPS ?= 1000
 DAY ?= 43200
 SEEDS ?= 20000
+MINUTES ?= 60
 TARGET ?= all
 EXECUTIONS ?= 1000000
 RUNS ?= 1000
@@ -41,7 +43,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test test-rust test-python lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers hostile day reconcile promises differential contracts docs coverage clients wheel lock clean
+.PHONY: help build run demo test test-rust test-python lint format bench figures load compare streams testing fuzz payments pairings properties crashes log-index archive schedules followers simulate mutants kills kills-workers workers readers flips hostile findings day hour reconcile promises differential contracts docs coverage clients wheel lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -176,8 +178,18 @@ readers: build $(VENV)/.dev ## Read EVENTS events of the feed over cuts and kill
 day: build $(VENV)/.dev ## Let a node make DAY blocks under a mixed load, its clocks running fast, and save what it leaves behind
 	PYTHONPATH=tests $(BIN)/python -m day --blocks $(DAY) --seed $(SEED) --save benches/results/day.json $(ARGS)
 
-hostile: build $(VENV)/.dev ## Send a node a million malformed requests, hold 10,000 slow connections, save what honest clients saw
-	PYTHONPATH=tests $(BIN)/python -m hostile --save benches/results/hostile.json $(ARGS)
+flips: build $(VENV)/.dev ## Change single bits of the files of a data directory: none may be served or built upon (FLIPS=1000)
+	PYTHONPATH=tests $(BIN)/python -m flips --flips $(FLIPS) --seed $(SEED) $(ARGS)
+
+hostile: build $(VENV)/.dev ## Attack a node by every pattern (ARGS="--patterns websocket --transport native"), then by a million malformed requests; save what honest clients saw
+	PYTHONPATH=tests $(BIN)/python -m hostile --long --save benches/results/hostile_patterns.json $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m hostile.malformed --save benches/results/hostile.json
+
+findings: build $(VENV)/.dev ## Reproduce the findings S1 to S12 of an attack on a build (ARGS="--foreseal PATH"), and save which are open
+	PYTHONPATH=tests $(BIN)/python -m hostile.findings --save benches/results/hostile_findings.json $(ARGS)
+
+hour: build $(VENV)/.dev ## Use a node for MINUTES minutes, sample its memory, descriptors and threads, save what was found
+	PYTHONPATH=tests $(BIN)/python -m soak --minutes $(MINUTES) --seed $(SEED) --save benches/results/hour.json $(ARGS)
 
 reconcile: build $(VENV)/.dev ## Take PAYMENTS payments through foreseal pay serve, compare its export with the chain, save what was measured
 	PYTHONPATH=tests $(BIN)/python -m payments.reconcile --payments $(PAYMENTS) --save benches/results/payments.json $(ARGS)

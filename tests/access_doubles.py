@@ -24,6 +24,17 @@ class Clock:
         return self.now
 
 
+class FakeCaller:
+    """A caller of the scheduler whose budget is exhausted for 1.5 s once anything was charged."""
+
+    def __init__(self) -> None:
+        self.used = 0
+
+    def charge(self, now: int, used: int) -> int:
+        self.used += used
+        return 1_500_000 if self.used else 0
+
+
 class KeyRing:
     """The file of keys of a data directory."""
 

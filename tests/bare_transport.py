@@ -26,6 +26,9 @@ class BareTransport(asyncio.Transport):
     def writelines(self, parts: Any) -> None:
         self.written += b"".join(parts)
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def is_closing(self) -> bool:
         return self.closed
 

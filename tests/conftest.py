@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from foreseal.server.listening import FRONTS
+from foreseal.server.listening import TRANSPORTS
 from live import LiveNode, Rpc, live_node
 
 # A project of its own, which test_example_project.py runs.
@@ -22,9 +22,9 @@ settings.load_profile("gate")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(scope="module", params=FRONTS)
+@pytest.fixture(scope="module", params=TRANSPORTS)
 def front(request: pytest.FixtureRequest) -> str:
-    """Each of the fronts: what speaks HTTP and WebSocket."""
+    """Each of the transports."""
     found: str = request.param
     return found
 

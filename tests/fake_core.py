@@ -29,7 +29,7 @@ class FakeView:
         self._node = node
         self._block = block
 
-    def call(self, method: str, params: bytes, ticket: int) -> bytes | None:
+    def call(self, method: str, params: bytes, ticket: int, caller: object = None) -> bytes | None:
         return self._node.answer(method, params, ticket, self._block)
 
 
@@ -68,6 +68,8 @@ class FakeNode:
         self.most_steps_of_a_page = 2
         self.tiers: list[dict[str, int]] = []
         """Limits of the tiers that were asked for."""
+        self.cancelled: list[int] = []
+        """Tickets of calls that were cancelled."""
         self._done: list[tuple[int, bytes | RpcError]] = []
         self._notices: list[Notice] = []
         self._channel = self._sequence = 0
@@ -75,6 +77,9 @@ class FakeNode:
 
     def __del__(self) -> None:
         os.close(self._event)
+
+    def liveness(self) -> tuple[str, int, int | None, bool, int | None]:
+        return "serving", 0, None, False, None
 
     def start(self) -> None:
         self.log.append("start")
@@ -93,14 +98,26 @@ class FakeNode:
         return FakeInline()
 
     def hand_over(
-        self, data: bytes, start: int, within: tuple[int, int, int], ticket: int, head: bytes | None = None
+        self,
+        data: bytes,
+        start: int,
+        within: tuple[int, int, int],
+        ticket: int,
+        head: bytes | None = None,
+        caller: object = None,
     ) -> tuple[int, bool] | None:
         return None
+
+    def cancel(self, ticket: int) -> None:
+        self.cancelled.append(ticket)
+
+    def waiting(self) -> list[tuple[str, float]]:
+        return [("submission", 0.0), ("read", 0.25)]
 
     def view(self) -> FakeView:
         return FakeView(self, self.block)
 
-    def call(self, method: str, params: bytes, ticket: int) -> bytes | None:
+    def call(self, method: str, params: bytes, ticket: int, caller: object = None) -> bytes | None:
         return self.answer(method, params, ticket, self.block)
 
     def answer(self, method: str, params: bytes, ticket: int, block: int) -> bytes | None:
@@ -156,11 +173,22 @@ class FakeNode:
         times = {"counts": [*range(1, 17), 20], "seconds": 1.5}
         work = {"steps": 7, "transactions": 70, "gas": 1_470_000, "blocks": 3}
         parts = dict.fromkeys(("select", "execute", "roots", "sync", "publish", "pool"), times)
+        lane = {
+            "waiting": 3,
+            "running": 2,
+            "oldest": 0.5,
+            "cpu": 1.5,
+            "paused": 4,
+            "ended": {"late": 2},
+        }
+        lane |= {"bounds": [0.1, 1.0], "queue": {"counts": [1, 2, 3], "seconds": 1.25}}
         pool = {"added": 80, "replaced": 2, "dropped": {"evicted": 5, "rejected": 1}}
         return orjson.dumps(
             work
             | {"bounds": BOUNDS, "step": times, "parts": parts, "append": times, "commit": times, "pool": pool}
+            | {"memory": {"used": 1 << 20, "free": 1 << 18, "trims": 1}}
             | {"journal": {"written": 8192, "segments": 2}}
+            | {"lanes": {"read": lane}}
             | {"store": {"used": 4096, "limit": 1 << 40, "readers": 3, "most_readers": 1024}}
         )
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CRATES = {
     "buckets": 0,
     "load": 0,
+    "scheduler": 0,
     "types": 0,
     "trie": 1,
     "state": 2,

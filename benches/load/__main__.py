@@ -15,7 +15,7 @@ from benches.load.client import CONNECTIONS, run, wait_until_it_answers
 
 from foreseal.bench.figures import Figures, Latencies
 from foreseal.bench.origin import origin, save
-from foreseal.server.listening import FRONTS
+from foreseal.server.listening import TRANSPORTS
 
 RESULT = Path(__file__).parents[1] / "results" / "load.json"
 PACKAGES = ("granian", "httptools", "orjson", "uvloop")
@@ -93,8 +93,8 @@ def main() -> None:
     options = parser.parse_args()
     with ExitStack() as running:
         bare = running.enter_context(served("-m", "benches.load.bare", "0"))
-        node = ("-m", "foreseal", "dev", "--port", "0", "--front")
-        nodes = {front: running.enter_context(served(*node, front)) for front in FRONTS}
+        node = ("-m", "foreseal", "dev", "--port", "0", "--transport")
+        nodes = {front: running.enter_context(served(*node, front)) for front in TRANSPORTS}
         measured = uvloop.run(measure(bare, nodes, options.rounds, options.seconds))
     results = summary(measured)
     for result in results:

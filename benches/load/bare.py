@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from foreseal.server.front import serve
+from foreseal.server.listening import ASGI
 
 ANSWER = {"jsonrpc": "2.0", "id": 1, "result": "0x10"}
 HEADERS = [(b"content-type", b"application/json")]
@@ -37,6 +38,11 @@ class Bare:
         """Nothing takes long."""
         await work
 
+    @property
+    def stop_time(self) -> float:
+        """Seconds from a signal to stop to the end of the process."""
+        return 10.0
+
     def time_left(self) -> float:
         """Seconds that calls under way have."""
         return 1.0
@@ -55,4 +61,4 @@ class Bare:
 
 
 if __name__ == "__main__":
-    serve(Bare(), "127.0.0.1", int(sys.argv[1]), lambda url: print(url, flush=True))
+    serve(Bare(), "127.0.0.1", int(sys.argv[1]), lambda url: print(url, flush=True), transport=ASGI)

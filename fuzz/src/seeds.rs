@@ -11,7 +11,7 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_rlp::Encodable;
 use foreseal_journal::{Identity, Journal, Options, RealDisk, Record, Whole, encode_records};
 use foreseal_node::{
-    FinalityDepth, Phase, PoolStart, Production, StoreStatus,
+    FinalityDepth, Phase, PoolStart, Production, ScrubStatus, StoreStatus,
     wire::{Cursor, Down, Ending, Hello, Outcome, Pulse, Said, Up, Welcome},
 };
 use foreseal_pool::{
@@ -411,8 +411,14 @@ fn frames(chain: &TestChain, inputs: &mut Inputs) {
     ];
     let mut records = Vec::new();
     Record::Seal { number: 9, hash: B256::repeat_byte(9) }.encode(&mut records);
-    let store =
-        StoreStatus { head: Some(5), backlog: 1, share: 7, bytes: 9, failure: Some("full".to_owned()) };
+    let store = StoreStatus {
+        head: Some(5),
+        backlog: 1,
+        share: 7,
+        bytes: 9,
+        failure: Some("full".to_owned()),
+        scrub: ScrubStatus::default(),
+    };
     let downs = [
         Down::Welcome(Welcome {
             produces: true,

@@ -84,7 +84,9 @@ def test_a_backup_under_load_goes_on_as_the_node_did(loaded: tuple[LiveNode, Pat
     copied, there = steps(restored), {append["sequence"]: append for append in steps(datadir)}
     assert shown in hashes(copied)
     assert all(there[append["sequence"]] == append for append in copied)
-    with live_node("--datadir", str(restored), "--block-time", "1s") as again:
+    refused = foreseal("dev", "--port", "0", "--datadir", restored)
+    assert_refused(refused, 2, "is missing, and the steps of this data directory are signed by 0x")
+    with live_node("--datadir", str(restored), "--block-time", "1s", "--new-sequencer-key") as again:
         newest = copied[-1]["records"][-1]
         wait_for_block(again.rpc, newest["number"] + 1)
         for number in range(newest["number"]):
@@ -112,7 +114,7 @@ def test_a_backup_of_a_node_that_is_killed_meanwhile(tmp_path: Path, moment: flo
     copied, there = steps(restored), {append["sequence"]: append for append in steps(datadir)}
     assert shown in hashes(copied)
     assert all(there[append["sequence"]] == append for append in copied if append["sequence"] in there)
-    with live_node("--datadir", str(restored)) as again:
+    with live_node("--datadir", str(restored), "--new-sequencer-key") as again:
         wait_for_block(again.rpc, copied[-1]["records"][-1]["number"])
 
 
@@ -164,12 +166,13 @@ def test_what_is_in_the_way_is_refused(original: Path, backup: Path, tmp_path: P
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("name", ["store/data.mdb", SEGMENT, "genesis.json"])
+@pytest.mark.parametrize("name", ["store/data.mdb", SEGMENT, "genesis.json", "identity.json"])
 def test_damage_is_named_and_nothing_is_left(backup: Path, tmp_path: Path, name: str) -> None:
     path, restored = backup / name, tmp_path / "restored"
     whole = path.read_bytes()
     for damaged, why in (
-        (whole[:-1] + bytes([whole[-1] ^ 1]), "its bytes are not what was written"),
+        (whole[:-1] + bytes([whole[-1] ^ 1]), f"one bit was changed at offset {len(whole) - 1}"),
+        (whole[:-2] + bytes([whole[-2] ^ 1, whole[-1] ^ 1]), "its bytes are not those of its checksum"),
         (whole[:-1], f"it has {len(whole) - 1} bytes, not {len(whole)}"),
     ):
         path.write_bytes(damaged)
@@ -182,15 +185,29 @@ def test_damage_is_named_and_nothing_is_left(backup: Path, tmp_path: Path, name:
     assert foreseal("restore", backup, restored).returncode == 0
 
 
+def test_a_changed_bit_of_the_manifest_is_named(backup: Path, tmp_path: Path) -> None:
+    manifest = backup / "MANIFEST.json"
+    whole = manifest.read_bytes()
+    for at in range(0, len(whole), len(whole) // 12):
+        manifest.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        message = f"the backup is damaged: MANIFEST.json: one bit was changed at offset {at}"
+        assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, message)
+
+
 def test_a_manifest_that_names_other_files_is_refused(backup: Path, tmp_path: Path) -> None:
     manifest = backup / "MANIFEST.json"
     content = json.loads(manifest.read_text())
+    del content["checksum"]
+    manifest.write_text(json.dumps(content))
+    assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, "MANIFEST.json: it has no checksum")
+    # The format before this one has none.
+    content["format"] = 1
     content["files"][0]["path"] = "../outside"
     manifest.write_text(json.dumps(content))
     assert_refused(foreseal("restore", backup, tmp_path / "new"), 1, "no backup has a file of this name")
-    content["format"] = 2
+    content["format"] = 3
     manifest.write_text(json.dumps(content))
-    assert_refused(foreseal("restore", backup, tmp_path / "new"), 2, "the backup has format 2, newer than 1")
+    assert_refused(foreseal("restore", backup, tmp_path / "new"), 2, "the backup has format 3, newer than 2")
     assert not (tmp_path / "outside").exists()
 
 

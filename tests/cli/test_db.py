@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import resource
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ from live import DEV_ACCOUNTS, LiveNode, RpcFailure, live_node, wait_for
 from live.blocks import wait_for_block
 from live.process import FAST, foreseal_command
 from live.sending import Sender
+from store_pages import replace
 
 EXTRA_DATA = b"foreseal"
 
@@ -32,14 +34,6 @@ def content(datadir: Path) -> dict[str, bytes]:
     """All files but those that say who is there."""
     files = (path for path in datadir.rglob("*") if path.is_file() and path.name not in ("LOCK", "lock.mdb"))
     return {str(path.relative_to(datadir)): path.read_bytes() for path in files}
-
-
-def replace(datadir: Path, old: bytes, new: bytes) -> None:
-    """Change what is in the store's file, wherever it is."""
-    data = datadir / "store" / "data.mdb"
-    before = data.read_bytes()
-    assert old in before
-    data.write_bytes(before.replace(old, new))
 
 
 def assert_refused(datadir: Path, code: int, message: str, *more: str) -> None:
@@ -73,17 +67,29 @@ def test_a_whole_store_is_said_to_be(datadir: Path) -> None:
     verified = foreseal("db", "verify", datadir)
     assert verified.returncode == 0
     assert verified.stdout.endswith("the store is whole\n")
-    parts = ["blocks", "versions", "state root", "trie nodes", "log index"]
+    parts = ["pages", "blocks", "versions", "state root", "trie nodes", "log index"]
     assert [part for part in parts if f"verifying {part}: " in verified.stderr] == parts
     assert content(datadir) == before
 
 
 def test_damage_is_named(datadir: Path) -> None:
-    replace(datadir, EXTRA_DATA, EXTRA_DATA[::-1])
+    replace(datadir, EXTRA_DATA, EXTRA_DATA[::-1], sealed=True)
     verified = foreseal("db", "verify", datadir)
     assert verified.returncode == 1
     assert "damaged: table headers, key 0x0000000000000001: " in verified.stdout
     assert verified.stderr.splitlines()[-1].startswith("foreseal: the store is damaged: ")
+
+
+def test_a_page_without_its_checksum_is_named(datadir: Path) -> None:
+    replace(datadir, EXTRA_DATA, EXTRA_DATA[::-1], sealed=False)
+    verified = foreseal("db", "verify", datadir)
+    assert verified.returncode == 1
+    assert re.search(
+        r"damaged: table headers, key 0x\w*: page \d+ of data.mdb, at offset \d+, does not", verified.stdout
+    )
+    # Nothing is built on it.
+    ended = foreseal("run", "--port", "0", "--datadir", datadir)
+    assert (ended.returncode, "store is damaged: table headers, key " in ended.stderr) == (1, True)
 
 
 def test_the_store_of_a_running_node_can_be_looked_at(tmp_path: Path) -> None:
@@ -103,12 +109,12 @@ def test_where_there_is_no_store(tmp_path: Path, datadir: Path) -> None:
 
 
 def test_a_store_of_a_newer_version_is_refused(datadir: Path) -> None:
-    replace(datadir, b"schema\0\0\0\2", b"schema\0\0\0\3")
-    message = "store has schema version 3, newer than 2, the newest this program knows"
+    replace(datadir, b"schema\0\0\0\3", b"schema\0\0\0\4", sealed=True)
+    message = "store has schema version 4, newer than 3, the newest this program knows"
     assert_refused(datadir, 2, message)
     verified = foreseal("db", "verify", datadir)
     assert (verified.returncode, message in verified.stderr) == (2, True)
-    replace(datadir, b"schema\0\0\0\3", b"schema\0\0\0\2")
+    replace(datadir, b"schema\0\0\0\4", b"schema\0\0\0\3", sealed=True)
     assert foreseal("db", "verify", datadir).returncode == 0
 
 

@@ -38,7 +38,7 @@ def test_a_key_is_printed_once_and_kept_as_its_hash(tmp_path: Path, capsys: pyte
     (key,) = keys.read(path).values()
     assert (key.name, key.tier, key.rate, key.burst, key.expires, key.revoked) == ("shop", "dedicated", *[None] * 4)
     assert key.hash == keys.hash_of(text)
-    assert [entry.name for entry in tmp_path.iterdir()] == [keys.FILE]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [keys.FILE, "keys.lock"]
 
 
 def test_what_was_given_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_a_disk_that_takes_nothing_leaves_the_keys_as_they_were(
     real = os.open
 
     def refuse(target: Any, flags: int = 0, *more: Any, **others: Any) -> int:
-        if call == "open" and not flags & os.O_CREAT:
+        if call == "open" and not flags & os.O_EXCL:
             return real(target, flags, *more, **others)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -145,7 +145,7 @@ def test_a_disk_that_takes_nothing_leaves_the_keys_as_they_were(
     assert shown.err == f"foreseal: cannot write the API keys in {path}: No space left on device\n"
     assert shown.out == "", "a key that is not kept is not shown"
     assert path.read_bytes() == before
-    assert [entry.name for entry in tmp_path.iterdir()] == [keys.FILE]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [keys.FILE, "keys.lock"]
     assert run(["keys", *command, "--datadir", str(tmp_path)]) == 0
 
 

@@ -1,5 +1,6 @@
 """One process for one data directory: every other is refused with one line and exit code 2."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,11 +39,25 @@ COMMANDS = [
 def test_a_second_process_is_refused(holder: LiveNode, datadir: Path, tmp_path: Path, command: list[str]) -> None:
     places = {"DIR": str(datadir), "OUT": str(tmp_path / "out.rlp")}
     second = foreseal(*(places.get(word, word) for word in command))
-    assert (second.returncode, second.stdout) == (2, "")
-    assert second.stderr.startswith("foreseal: ")
-    assert second.stderr.count("\n") == 1
-    assert str(datadir) in second.stderr
+    assert_refused(holder, datadir, second)
     assert not (tmp_path / "out.rlp").exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:2]))
+def test_a_removed_lock_file_lets_no_second_process_in(
+    holder: LiveNode, datadir: Path, tmp_path: Path, command: list[str]
+) -> None:
+    (datadir / "LOCK").unlink(missing_ok=True)
+    places = {"DIR": str(datadir), "OUT": str(tmp_path / "out.rlp")}
+    assert_refused(holder, datadir, foreseal(*(places.get(word, word) for word in command)))
+    assert not (datadir / "LOCK").exists()
+
+
+def assert_refused(holder: LiveNode, datadir: Path, second: subprocess.CompletedProcess[str]) -> None:
+    """One line names the folder and the process."""
+    assert (second.returncode, second.stdout) == (2, "")
+    assert second.stderr.startswith(f"foreseal: data directory {datadir} is in use by process ")
+    assert second.stderr.count("\n") == 1
 
 
 def test_the_first_goes_on(holder: LiveNode) -> None:

@@ -1,4 +1,4 @@
-"""The key that signs steps: made once, given, or refused with one line and exit code 2."""
+"""The key that signs steps: made once, given, or rejected with one line and exit code 2."""
 
 import stat
 from pathlib import Path
@@ -44,10 +44,10 @@ SHORT = ("11" * 31, 0o600, "it does not hold a key: 64 hex digits and nothing el
 def refusal(data: Path, path: Path, *options: object) -> str:
     """Why a node does not start with the key at `path`."""
     done = foreseal("dev", "--port", "0", "--datadir", data, *options)
-    begin = f"foreseal: sequencer key {path}: "
+    begin = f"foreseal: sequencer key {path}"
     assert done.returncode == 2
     assert done.stderr.startswith(begin)
-    return done.stderr.removeprefix(begin)
+    return done.stderr.removeprefix(begin).removeprefix(": ").lstrip()
 
 
 @pytest.mark.parametrize(("text", "mode", "words"), [WIDE, SHORT])
@@ -65,3 +65,30 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     words = refusal(tmp_path / "data", path, "--sequencer-key", path)
     assert words == "cannot open it: No such file or directory (os error 2)\n"
     assert not path.exists()
+
+
+def test_a_missing_or_changed_key_is_rejected_unless_requested(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with live_node("--datadir", str(data)) as node:
+        before = node.rpc("foreseal_status")["signer"]
+    own = data / "sequencer.key"
+    text = own.read_text()
+    own.unlink()
+    words = refusal(data, own)
+    assert words.startswith("is missing, and the steps of this data directory are signed by 0x")
+    assert before in words.lower()
+    assert "--new-sequencer-key" in words
+    assert not own.exists()
+    changed = ("1" if text[0] != "1" else "2") + text[1:]
+    held(own, changed)
+    words = refusal(data, own)
+    account = Account.from_key(changed.strip()).address
+    assert account in words
+    assert before in words.lower()
+    given = held(tmp_path / "given", key_of(DEV_ACCOUNTS[3]))
+    assert DEV_ACCOUNTS[3].address in refusal(data, given, "--sequencer-key", given)
+    with live_node("--datadir", str(data), "--new-sequencer-key") as node:
+        assert node.rpc("foreseal_status")["signer"] == account.lower()
+    # It is the signer from now on.
+    with live_node("--datadir", str(data)) as node:
+        assert node.rpc("foreseal_status")["signer"] == account.lower()

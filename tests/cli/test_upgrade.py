@@ -27,14 +27,14 @@ def datadir(tmp_path: Path) -> Path:
 
 def assert_served(datadir: Path) -> None:
     """A node goes on from it."""
-    with live_node("--datadir", str(datadir)) as node:
+    with live_node("--datadir", str(datadir), "--new-sequencer-key") as node:
         wait_for_block(node.rpc, HEAD + 1)
         assert node.rpc("eth_getBlockByNumber", hex(HEAD), False)["hash"] == HASH
         assert len(node.rpc("eth_getLogs", {"fromBlock": "0x0", "toBlock": hex(HEAD)})) == LOGS
     verified = foreseal("db", "verify", datadir)
     assert verified.returncode == 0, verified.stdout
     stats = json.loads(foreseal("db", "stats", datadir, "--json").stdout)
-    assert (stats["schema"], [origin["schema"] for origin in stats["origins"]]) == (2, [2])
+    assert (stats["schema"], [origin["schema"] for origin in stats["origins"]]) == (3, [2, 3])
     assert stats["origins"][0]["time"] > 1_700_000_000
 
 
@@ -43,7 +43,7 @@ def test_who_only_reads_refuses_it_and_says_what_to_do(datadir: Path) -> None:
     for command in ("stats", "verify"):
         refused = foreseal("db", command, datadir)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-        assert "store has schema version 1, this program works with 2: `foreseal db upgrade`" in refused.stderr
+        assert "store has schema version 1, this program works with 3: `foreseal db upgrade`" in refused.stderr
     assert (datadir / "store" / "data.mdb").read_bytes() == before
 
 
@@ -56,9 +56,9 @@ def test_it_is_upgraded_at_rest_after_a_backup_that_can_be_gone_back_to(datadir:
     unsaid = foreseal("db", "upgrade", datadir)
     assert (unsaid.returncode, "give one of --backup TARGET and --no-backup" in unsaid.stderr) == (2, True)
     upgraded = foreseal("db", "upgrade", datadir, "--backup", backup)
-    assert (upgraded.returncode, upgraded.stdout.splitlines()[-1]) == (0, "the store is upgraded from schema 1 to 2")
+    assert (upgraded.returncode, upgraded.stdout.splitlines()[-1]) == (0, "the store is upgraded from schema 1 to 3")
     again = foreseal("db", "upgrade", datadir, "--no-backup")
-    assert (again.returncode, again.stdout) == (0, "the store has schema 2: there is nothing to upgrade\n")
+    assert (again.returncode, again.stdout) == (0, "the store has schema 3: there is nothing to upgrade\n")
     assert json.loads((backup / "MANIFEST.json").read_text())["schema"] == 1
     assert_served(datadir)
     # The backup is what was there before, and an older version reads it; this one upgrades it in turn.
@@ -68,6 +68,6 @@ def test_it_is_upgraded_at_rest_after_a_backup_that_can_be_gone_back_to(datadir:
 
 
 def test_not_under_a_node(datadir: Path) -> None:
-    with live_node("--datadir", str(datadir)):
+    with live_node("--datadir", str(datadir), "--new-sequencer-key"):
         ended = foreseal("db", "upgrade", datadir, "--no-backup")
         assert (ended.returncode, "nothing to upgrade" in ended.stdout) == (0, True)

@@ -64,8 +64,8 @@ def handed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     seen: list[bytes] = []
     hand_over = world.dispatcher.hand_over
 
-    def watched(data: bytes, start: int, tell: Any, head: bytes | None = None) -> Submitted | None:
-        submitted = hand_over(data, start, tell, head)
+    def watched(data: bytes, start: int, tell: Any, head: bytes | None = None, meter: Any = None) -> Submitted | None:
+        submitted = hand_over(data, start, tell, head, meter)
         if submitted is not None:
             seen.append(submitted.body)
         return submitted
@@ -128,7 +128,7 @@ def test_errors_are_those_of_the_long_way(world: World, monkeypatch: pytest.Monk
     answers = world.answer(body)
     assert "result" in answers.pop(1)
     assert world.dispatcher.counts.failed.total() == 3
-    monkeypatch.setattr(world.dispatcher, "hand_over", lambda *_: None)
+    monkeypatch.setattr(world.dispatcher, "hand_over", lambda *_, **__: None)
     assert [world.answer(orjson.dumps(call)) for call in (bad, again, none)] == answers
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from day.users import Users
-from hostile.campaign import usage
+from hostile.malformed.campaign import usage
 from live import LiveNode
 from live.process import foreseal_command
 from readers.load import deploy_token

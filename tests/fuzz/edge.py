@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 
 import orjson
 
+from foreseal.rpc.rate import NONE
 from foreseal.server import App, Settings
+from foreseal.server.settings.access import Access
 
 from asgi_client import request
 from bodies import LIMITS, check_answer, check_entry
@@ -37,7 +39,8 @@ class Served:
     def __init__(self) -> None:
         self.node = FakeNode()
         self._runner = asyncio.Runner()
-        self.app = App(Settings(Path("unused"), limits=LIMITS), make_node=lambda _: self.node)
+        access = Access(wrong_key_rate=NONE)
+        self.app = App(Settings(Path("unused"), limits=LIMITS, access=access), make_node=lambda _: self.node)
         self._complaints = Complaints()
         logging.getLogger("foreseal").addHandler(self._complaints)
         self.run(self.app.startup())
@@ -82,7 +85,7 @@ def run_head(data: bytes) -> None:
     at = served()
     body = b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}'
     answer = at.run(request(at.app, verb, path, chunks=[body[:20], body[20:]], headers=headers))
-    assert answer.status in {200, 204, 400, 401, 403, 404, 405, 413, 415, 503}, answer
+    assert answer.status in {200, 204, 400, 401, 403, 404, 405, 413, 415, 429, 503}, answer
     if answer.status == 401:
         assert answer.json["error"]["code"] == -32004
     elif answer.headers.get(b"content-type") == b"application/json":

@@ -1,109 +1,142 @@
-"""A node under attack: it stays up, its memory stays flat, and honest clients are served."""
+"""All chosen patterns against nodes of a build, one after the other."""
 
+import contextlib
 import os
-import subprocess
-import sys
+import shutil
+import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
+import trustme
 
-from hostile.honest import Honest
-from live import LiveNode
+from hostile.build import Build
+from hostile.chain import Chain, kill_quietly
+from hostile.patterns import PATTERNS, Pattern
+from hostile.trial import DEFAULT_BOUNDS, Bounds, Trial, heading, row, run_trial
+from hostile.watch import Watch
+from live.group import group_of
+from live.process import LiveNode
+
+WARM_UP = 3.0
+"""Seconds before the first measurement of a node."""
 
 
 @dataclass
-class Summary:
-    """What was sent, and what became of node and honest clients."""
+class Plan:
+    """What is run, and how long."""
 
-    malformed: int = 0
-    held: int = 0
-    answers: dict[str, int] = field(default_factory=dict)
-    lines: dict[str, object] = field(default_factory=dict)
-    honest: dict[str, dict[str, float]] = field(default_factory=dict)
-    memory: dict[str, dict[str, int]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        p99 = ", ".join(f"{phase} {figures['p99 ms']} ms" for phase, figures in self.honest.items())
-        memory = ", ".join(f"{moment} {figures['resident KB'] // 1024} MB" for moment, figures in self.memory.items())
-        return (
-            f"{self.malformed:,} malformed requests, {self.held:,} slow or half-open connections; honest p99: {p99}; "
-            f"resident: {memory}; faults: {len(self.faults)}"
-        )
+    patterns: Sequence[str]
+    addresses: Sequence[int] = (1,)
+    transports: Sequence[str] = ("native", "asgi")
+    seconds: float = 5.0
+    calm: float = 4.0
+    bounds: Bounds = DEFAULT_BOUNDS
+    options: tuple[str, ...] = ()
+    """More options of the node."""
 
 
+@dataclass
+class Running:
+    """A node under test, and those that watch it."""
+
+    node: LiveNode
+    watch: Watch
+    folder: Path
+    trials: int = 0
+
+
+@dataclass
 class Campaign:
-    """The phases of an attack on `node`, each with what honest clients saw of it."""
+    """Runs a plan; `trials` has what was found so far."""
 
-    def __init__(self, node: LiveNode, pids: list[int], seed: int) -> None:
-        self.summary = Summary()
-        self._node, self._pids, self._seed = node, pids, seed
-        self._port = int(node.url.rpartition(":")[2])
+    build: Build
+    plan: Plan
+    trials: list[Trial] = field(default_factory=list)
+    on_trial: Callable[[], None] = lambda: None
+    """Called after each trial."""
+    quiet: bool = False
 
-    def run(self, malformed: int, held: int, *, rate: float, calm: float, seconds: float) -> Summary:
-        """`calm` seconds without an attack before and after; `seconds` of held connections, twice."""
-        honest = Honest(self._port)
+    def run(self) -> list[Trial]:
+        """Run every pattern on every transport with every number of addresses."""
+        self._print(heading())
+        for transport in self.plan.transports:
+            for tls in (False, True):
+                chosen = [PATTERNS[name] for name in self.plan.patterns]
+                chosen = [each for each in chosen if each.tls == tls and transport in each.transports]
+                self._run_on(transport, chosen, tls=tls)
+        return self.trials
+
+    def _run_on(self, transport: str, patterns: Sequence[Pattern], *, tls: bool) -> None:
+        work = [(pattern, count) for pattern in patterns for count in self.plan.addresses]
+        while work:
+            with running(self.build, transport, self.plan.options, tls=tls) as node:
+                while work:
+                    pattern, addresses = work.pop(0)
+                    trial = self._try(node, transport, pattern, addresses)
+                    if trial.failures:
+                        # What it left behind must not be blamed on the next one.
+                        break
+
+    def _try(self, running: Running, transport: str, pattern: Pattern, addresses: int) -> Trial:
+        trial = run_trial(
+            running.watch,
+            running.folder,
+            pattern.name,
+            transport,
+            addresses,
+            seconds=self.plan.seconds,
+            calm=self.plan.calm,
+            bounds=self.plan.bounds,
+        )
+        code = running.node.process.poll()
+        if code is not None:
+            trial.failures.insert(0, f"the node ended with {code}")
+        if "panic" in running.node.printed:
+            trial.failures.insert(0, "the node panicked")
+        self.trials.append(trial)
+        self._print(row(trial))
+        self.on_trial()
+        return trial
+
+    def _print(self, line: str) -> None:
+        if not self.quiet:
+            print(line, flush=True)
+
+
+@contextlib.contextmanager
+def running(build: Build, transport: str, options: Sequence[str] = (), *, tls: bool = False) -> Iterator[Running]:
+    """Run a public node with default limits on a new chain, next to honest clients."""
+    folder = Path(tempfile.mkdtemp(prefix="foreseal-hostile-"))
+    try:
+        chain = Chain(build, folder)
+        more = [*build.transport_options(transport), *options]
+        if tls:
+            more += _certify(chain)
+        node = chain.start("--public", *more)
         try:
-            time.sleep(calm)
-            honest.take()
-            time.sleep(calm)
-            self._note("before", honest)
-            # Twice, so that what the first one left behind is told from what every one leaves.
-            for turn, part in (("malformed", malformed - malformed // 4), ("malformed again", malformed // 4)):
-                self._malform(part, rate)
-                self._note(turn, honest)
-            for turn in ("held", "held again"):
-                self._hold(held, seconds)
-                self._note(turn, honest)
-            time.sleep(calm)
-            honest.take()
-            time.sleep(calm)
-            self._note("after", honest)
+            chain.create_key("observer")
+            chain.populate(node.rpc)
+            # Running nodes poll the file of keys four times a second.
+            time.sleep(1.2)
+            with Watch(chain.facts, folder, group_of(node.process.pid)) as watch:
+                time.sleep(WARM_UP)
+                yield Running(node, watch, folder)
         finally:
-            honest.stop()
-        self.summary.faults += honest.faults
-        if self._node.process.poll() is not None:
-            self.summary.faults.append(f"the node ended with {self._node.process.poll()}")
-        if "panic" in self._node.printed:
-            self.summary.faults.append("a method panicked")
-        return self.summary
-
-    def _malform(self, count: int, rate: float) -> None:
-        self.summary.malformed += count
-        told = self._child("attack", "--count", str(count), "--rate", str(rate), "--seed", str(self._seed))
-        for answer, times in told["seen"].items():
-            self.summary.answers[answer] = self.summary.answers.get(answer, 0) + times
-        self.summary.faults += told["faults"]
-
-    def _hold(self, count: int, seconds: float) -> None:
-        self.summary.held += count
-        self.summary.lines = self._child("hold", "--count", str(count), "--seconds", str(seconds))
-        opened = self.summary.lines["opened"]
-        if opened != count:
-            self.summary.faults.append(f"only {opened} of {count} connections could be opened")
-
-    def _child(self, module: str, *arguments: str) -> dict[str, dict[str, int]]:
-        command = [sys.executable, "-m", f"hostile.{module}", "--port", str(self._port), *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-        done = subprocess.run(command, env=environment, capture_output=True, check=True)
-        told: dict[str, dict[str, int]] = orjson.loads(done.stdout.splitlines()[-1])
-        return told
-
-    def _note(self, moment: str, honest: Honest) -> None:
-        self.summary.honest[moment] = honest.take()
-        self.summary.memory[moment] = usage(self._pids)
-        print(f"{moment}: {self.summary.honest[moment]} {self.summary.memory[moment]}", flush=True)
+            kill_quietly(node)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def usage(pids: list[int]) -> dict[str, int]:
-    """Resident size, descriptors and threads of processes together."""
-    resident = descriptors = threads = 0
-    for pid in pids:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        values = dict(line.split(":", 1) for line in lines)
-        resident += int(values["RssAnon"].split()[0])
-        threads += int(values["Threads"])
-        descriptors += len(os.listdir(f"/proc/{pid}/fd"))
-    return {"resident KB": resident, "descriptors": descriptors, "threads": threads}
+def _certify(chain: Chain) -> list[str]:
+    """Issue a certificate that this process trusts; returns the options of a node that has it."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    files = [chain.folder / name for name in ("ca.pem", "chain.pem", "key.pem")]
+    authority.cert_pem.write_to_path(str(files[0]))
+    files[1].write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    issued.private_key_pem.write_to_path(str(files[2]))
+    chain.facts.certificate = str(files[0])
+    os.environ["SSL_CERT_FILE"] = str(files[0])
+    return ["--tls-cert", str(files[1]), "--tls-key", str(files[2])]

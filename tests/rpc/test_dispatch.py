@@ -1,6 +1,9 @@
 """Bodies in, answers out, over a double of the core."""
 
 import asyncio
+import gc
+import tracemalloc
+from collections import Counter
 from collections.abc import Awaitable
 from typing import Any
 
@@ -10,7 +13,9 @@ import pytest
 from foreseal.errors import RpcError
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.dispatch import Reply
+from foreseal.rpc.meter import CpuBudget, Meter
 
+from access_doubles import Clock, FakeCaller
 from fake_core import FakeNode
 
 
@@ -62,6 +67,23 @@ def test_errors_of_the_core_arrive_with_their_data(node: FakeNode) -> None:
     _, answer = ask(dispatcher(node), call("fails"))
     assert answer["error"] == {"code": -32000, "message": "nonce too low"}
     assert error_of(ask(dispatcher(node), call("nothing"))[1]) == (1, -32601, None)
+
+
+def test_params_of_a_failed_call_are_freed_without_the_collector(node: FakeNode) -> None:
+    asking = dispatcher(node)
+    body = orjson.dumps(call("fails", ["x" * 1_000_000]))
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            ask(asking, body)
+            node.calls.clear()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert held < 3_000_000
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"nonsense", b'{"a":"\xff"}', b"\xff\xfe", b"[" * 10_000 + b"]" * 10_000])
@@ -235,3 +257,87 @@ def test_calls_are_counted_by_method_and_strange_names_are_not(node: FakeNode) -
         ask(subject, request)
     assert subject.counts.answered == {"echo": 2}
     assert subject.counts.failed == {("fails", -32000): 1, ("", -32601): 2, ("", -32600): 1}
+
+
+def cancelled(subject: Dispatcher, node: FakeNode, request: Any) -> list[int]:
+    """Tickets of the calls that end when the answer to a body is cancelled after its calls were submitted."""
+
+    async def scenario() -> None:
+        node.hold = True
+        subject.calls.completions.attach(asyncio.get_running_loop())
+        reply = subject.answer(orjson.dumps(request))
+        assert isinstance(reply, Awaitable)
+        task = asyncio.ensure_future(reply)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        subject.calls.completions.detach()
+
+    asyncio.run(scenario())
+    return node.cancelled
+
+
+def test_a_cancelled_answer_ends_its_call(node: FakeNode) -> None:
+    assert cancelled(dispatcher(node), node, call("slow")) == [0]
+
+
+def test_a_cancelled_batch_ends_all_its_calls(node: FakeNode) -> None:
+    batch = [call("eth_blockNumber"), call("slow"), call("slow"), call("slow")]
+    assert sorted(set(cancelled(dispatcher(node), node, batch))) == [0, 1, 2]
+
+
+def test_an_exhausted_budget_of_processor_time_is_429(node: FakeNode) -> None:
+    caller, refusals = FakeCaller(), Counter[str]()
+    budget = CpuBudget(caller, Clock(), rate=100, burst=500)
+    meter = Meter(None, None, refusals, scheduled=caller, cpu=budget)
+    body = orjson.dumps(call("eth_blockNumber"))
+    subject = dispatcher(node)
+    first = subject.answer(body, None, meter)
+    assert isinstance(first, tuple)
+    assert first[0] == 200
+    assert caller.used > 0, "the event loop's own work is charged"
+    status, answer, seconds = subject.answer(body, None, meter)  # type: ignore[misc]
+    assert (status, seconds) == (429, 2)
+    assert error_of(orjson.loads(answer))[1:] == (-32005, {"limit": "cpu", "max": 100, "retryAfterMs": 1500})
+    assert refusals == {"cpu": 1}
+
+
+def test_a_call_that_used_up_its_budget_is_429(node: FakeNode) -> None:
+    async def scenario() -> Reply:
+        node.hold = True
+        subject.calls.completions.attach(asyncio.get_running_loop())
+        reply = subject.answer(orjson.dumps(call("slow")))
+        ticket, _ = node.held.pop()
+        node.held.append((ticket, lambda: RpcError(-32005, "used up", b'{"limit":"cpu","retryAfterMs":1200}')))
+        node.release()
+        assert isinstance(reply, Awaitable)
+        return await reply
+
+    subject = dispatcher(node)
+    status, _, seconds = asyncio.run(scenario())
+    assert (status, seconds) == (429, 2)
+
+
+def test_a_large_body_is_answered_as_a_small_one(node: FakeNode) -> None:
+    status, answer = ask(dispatcher(node), call("echo", "x" * 100_000))
+    assert status == 200
+    assert answer["result"] == ["x" * 100_000]
+
+
+def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNode) -> None:
+    async def scenario() -> None:
+        node.hold = True
+        subject.calls.completions.attach(asyncio.get_running_loop())
+        crowd, other = (Meter(None, None, Counter()) for _ in range(2))
+        replies = [subject.answer(body, None, meter) for meter in (*[crowd] * 5, other, None)]
+        statuses = [reply[0] if isinstance(reply, tuple) else None for reply in replies]
+        assert statuses == [None, None, None, None, 429, None, 429]
+        node.release()
+        assert [(await reply)[0] for reply in replies if isinstance(reply, Awaitable)] == [200] * 5
+
+    subject = dispatcher(node, Limits(calls=2))
+    body = orjson.dumps(call("slow"))
+    # A method is known to be slow once it was called.
+    subject.calls._apart.add("slow")
+    asyncio.run(scenario())

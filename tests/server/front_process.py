@@ -26,7 +26,7 @@ class Told(FakeNode):
         super().__init__(settings)
         self.hold = SECONDS_OF_SLOW_CALLS > 0
 
-    def call(self, method: str, params: bytes, ticket: int) -> bytes | None:
+    def call(self, method: str, params: bytes, ticket: int, caller: object = None) -> bytes | None:
         result = super().call(method, params, ticket)
         if self.hold and result is None:
             timer = threading.Timer(SECONDS_OF_SLOW_CALLS, self.release)
@@ -45,6 +45,6 @@ if __name__ == "__main__":
     stop_quietly_from_now()
     app = App(Settings(Path("unused"), drain_delay=DRAIN_DELAY), make_node=Told)
     try:
-        serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True), front=FRONT)
+        serve(app, "127.0.0.1", PORT, lambda url: print(url, flush=True), transport=FRONT)
     except AddressError as error:
         sys.exit(str(error))

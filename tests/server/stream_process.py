@@ -1,4 +1,4 @@
-"""Serves a double of the core on a free port: `python stream_process.py granian|direct|uvicorn JSON_OF_LIMITS`.
+"""Serves a double of the core on a free port: `python stream_process.py native|asgi|uvicorn JSON_OF_LIMITS`.
 
 Over RPC, `publish` [kind, count, size] sends so many messages of so many bytes to a kind of channel, one after the
 other, `burst` [kind, count, size, times] so many at once, several times, and `step` [count, size] makes so many steps.
@@ -68,5 +68,5 @@ if __name__ == "__main__":
     if SERVER == "uvicorn":
         run_uvicorn()
     else:
-        serve(app, "127.0.0.1", 0, lambda url: print(url, flush=True), front=SERVER)
+        serve(app, "127.0.0.1", 0, lambda url: print(url, flush=True), transport=SERVER)
     print("stopped", flush=True)

@@ -9,6 +9,7 @@ import pytest
 
 from foreseal.errors import NodeError
 from foreseal.rpc import Limits
+from foreseal.rpc.rate import NONE, Rate
 from foreseal.server import App, Settings
 from foreseal.server.settings.access import Access, PublicLimits
 from foreseal.server.settings.model import LogSettings
@@ -419,7 +420,7 @@ def test_a_key_counts_from_the_moment_it_is_in_the_file(ring: KeyRing, tmp_path:
             assert (await post(app, NUMBER, text)).status == 401
             assert await anonymous.ask("eth_blockNumber")
 
-    running(tmp_path, use)
+    running(tmp_path, use, access=Access(wrong_key_rate=NONE))
 
 
 def test_a_broken_file_changes_nothing_and_is_told(
@@ -514,3 +515,30 @@ def test_lists_say_what_a_tier_may_call(tmp_path: Path, tier: str) -> None:
             assert await socket.ask("eth_blockNumber")
 
     running(tmp_path, use, public=tier == "public", access=Access(**lists))
+
+
+def test_wrong_keys_of_an_address_are_limited_but_no_valid_one(ring: KeyRing, tmp_path: Path) -> None:
+    clock = Clock()
+
+    async def use(app: App, _: FakeNode) -> None:
+        good, wrong = ring.add("good"), key_called(ring, "other")
+        look(app)
+        assert (await post(app, NUMBER, good)).status == 200
+        assert [(await post(app, NUMBER, wrong)).status for _ in range(3)] == [401] * 3
+        refused = await post(app, NUMBER, wrong)
+        assert (refused.status, refused.headers[b"retry-after"], refused.json["error"]["code"]) == (429, b"1", -32005)
+        # Another client behind the same address may have a valid key.
+        assert (await post(app, NUMBER, good)).status == 200
+        assert (await post(app, NUMBER)).status == 200
+        # Behind a proxy the address is the one that the proxy names.
+        assert (await post(app, NUMBER, wrong, **{"x-forwarded-for": "192.0.2.9"})).status == 429
+        async with connect(app, headers=_with(wrong)) as socket:
+            assert socket.denied is not None
+            assert socket.denied[0] == 429
+        clock.now += 1_000_000
+        assert (await post(app, NUMBER, good)).status == 200
+        assert [(await post(app, NUMBER, wrong)).status for _ in range(2)] == [401, 429]
+        refusals = (await metrics(app))['foreseal_refused_total{tier="dedicated",reason="wrong_keys"}']
+        assert refusals == 4
+
+    running(tmp_path, use, clock, access=Access(wrong_key_rate=Rate(1), wrong_key_burst=3))

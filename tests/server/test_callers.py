@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from foreseal._core import Buckets
 from foreseal.rpc import Dispatcher, Limits, Registry
 from foreseal.rpc.rate import Rate
-from foreseal.server.callers import Callers, WrongKey
+from foreseal.server.callers import Callers, Schedule, WrongKey
 from foreseal.server.keys import Keys
 from foreseal.server.tier import Tier
 
-from access_doubles import NOW, Clock, KeyRing
+from access_doubles import NOW, Clock, FakeCaller, KeyRing
 from fake_core import FakeNode
 
 
@@ -33,9 +33,9 @@ def made_tiers() -> dict[str, Tier]:
     }
 
 
-def callers(tiers: dict[str, Tier], *proxies: str, public: bool = True) -> Callers:
+def callers(tiers: dict[str, Tier], *proxies: str, public: bool = True, schedule: Schedule | None = None) -> Callers:
     keys = Keys(Path("no such folder/keys.json"), lambda: 0.0)
-    return Callers(tiers, keys, Buckets(None, 64), Clock(), public=public, proxies=frozenset(proxies))
+    return Callers(tiers, keys, Buckets(None, 64), Clock(), schedule, public=public, proxies=frozenset(proxies))
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,28 @@ def test_no_header_and_no_address_is_more_than_refused(peer: str, headers: dict[
         assert (caller.key, caller.tier.name) == (None, "public")
 
 
-def test_without_bounds_of_their_own_all_are_the_same(tiers: dict[str, Tier]) -> None:
+def test_callers_without_limits_are_plain_and_have_a_turn_by_address(tiers: dict[str, Tier]) -> None:
     subject = callers(tiers, public=False)
-    assert subject.identify(("203.0.113.9", 5), {}) is subject.identify(("203.0.113.8", 5), {})
-    assert subject.identify(None, {}).meter is None
+    first, same, other = (subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "203.0.113.8"))
+    assert first is same
+    assert first.meter is not other.meter
+    assert first.is_plain
+    assert first.meter is not None
+    assert not first.meter.is_limited
+
+
+def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tiers: dict[str, Tier]) -> None:
+    made: list[tuple[bytes, bool, int, int]] = []
+
+    def schedule(name: bytes, dedicated: bool, cpu: int, burst: int) -> FakeCaller:
+        made.append((name, dedicated, cpu, burst))
+        return FakeCaller()
+
+    public = replace(tiers["public"], cpu=250, cpu_burst=2000)
+    subject = callers({**tiers, "public": public}, schedule=schedule)
+    callers_found = [subject.identify((host, 5), {}) for host in ("203.0.113.9", "203.0.113.9", "2001:db8::1")]
+    assert made == [(b"a203.0.113.9", False, 250, 2000), (b"a2001:db8::/64", False, 250, 2000)]
+    assert not callers_found[0].is_plain
 
 
 def test_a_caller_has_one_meter_also_when_it_was_forgotten(

@@ -11,6 +11,7 @@ import pytest
 
 from foreseal.rpc import Limits
 from foreseal.server import App
+from foreseal.server.settings.access import Access
 from foreseal.server.websocket import Gone, Side, WebSocket
 
 from asgi_client import Closed, Socket, call, connect, metrics, request, served, until
@@ -144,7 +145,9 @@ def test_a_batch_waits_for_the_one_before_and_calls_do_not() -> None:
     served(use)
 
 
-def test_too_many_calls_of_all_together_fail_as_over_http() -> None:
+def test_too_many_calls_of_all_together_fail_as_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foreseal.rpc.calls._ASSURED", 1)
+
     async def use(app: App, node: FakeNode) -> None:
         async with connect(app) as socket:
             assert await socket.ask("slow") == []
@@ -181,6 +184,8 @@ def test_reading_stops_while_answers_wait_to_be_read() -> None:
         ("/healthz", {}, {}, 404),
         ("/", {"host": "evil.example"}, {"browsers": True}, 403),
         ("/", ORIGIN, {}, 403),
+        ("/", ORIGIN, {"browsers": True}, 403),
+        ("/", {"origin": "null"}, {"browsers": True}, 403),
     ],
 )
 @pytest.mark.parametrize("denial", [True, False])
@@ -196,12 +201,15 @@ def test_a_handshake_that_is_not_wanted(
     served(use, **settings)
 
 
-def test_pages_connect_where_they_may_call() -> None:
+@pytest.mark.parametrize("browsers", [True, False])
+def test_pages_connect_where_they_may_call(browsers: bool) -> None:
     async def use(app: App, _: FakeNode) -> None:
         async with connect(app, headers=ORIGIN) as socket:
             assert await socket.ask("echo") == []
+        async with connect(app, headers={"origin": "http://localhost:3000"}) as socket:
+            assert bool(socket.denied) != browsers
 
-    served(use, browsers=True)
+    served(use, browsers=browsers, access=Access(origins=frozenset(ORIGIN.values())))
 
 
 def test_too_many_connections_are_refused_at_the_handshake() -> None:

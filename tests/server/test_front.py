@@ -160,7 +160,7 @@ def readyz(port: int) -> tuple[int, bytes]:
 def test_load_balancers_are_told_before_calls_are_refused(front: str) -> None:
     server = Server(front, drain_delay=60_000)
     port = server.listen()
-    assert readyz(port) == (200, b"ok\n")
+    assert readyz(port) == (200, b"ok\noldest waiting call: submission 0 ms, read 250 ms\n")
     server.process.send_signal(signal.SIGTERM)
     wait_for(lambda: readyz(port) == (503, b"stopping\n"), 20, "the word of the stop")
     # Calls are still answered, and each answer ends its connection.

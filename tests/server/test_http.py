@@ -9,6 +9,7 @@ import pytest
 
 from foreseal.rpc import Limits
 from foreseal.server import App, DevChain, Settings
+from foreseal.server.settings.access import Access
 
 from asgi_client import Answer, ask
 from fake_core import FakeNode
@@ -120,7 +121,8 @@ def test_the_public_endpoint_refuses_block_receipts() -> None:
     assert one(app(), post(orjson.dumps(receipts))).status == 200
 
 
-def test_too_many_calls_say_when_to_try_again() -> None:
+def test_too_many_calls_say_when_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foreseal.rpc.calls._ASSURED", 1)
     node = FakeNode()
     node.hold = True
     subject = app(node, limits=Limits(calls=1))
@@ -147,7 +149,8 @@ def test_health_and_readiness_say_why_not() -> None:
     assert [answer.status for answer in ask(app(node), *({"verb": "GET", "path": p} for p in ("/healthz", "/readyz")))]
     node.healthy = (False, "last tick 7000 ms ago")
     for answer in ask(app(node), *({"verb": "GET", "path": path} for path in ("/healthz", "/readyz"))):
-        assert (answer.status, answer.body) == (503, b"last tick 7000 ms ago\n")
+        assert (answer.status, answer.body.splitlines()[0]) == (503, b"last tick 7000 ms ago")
+    assert answer.body.splitlines()[1:] == [b"oldest waiting call: submission 0 ms, read 250 ms"]
 
 
 def test_metrics_are_prometheus_text() -> None:
@@ -189,12 +192,66 @@ def test_run_accepts_any_host_unless_told() -> None:
     assert one(app(hosts=frozenset({"a.example"})), post(headers={"host": "node.example"})).status == 403
 
 
-def test_development_answers_browsers_of_any_origin() -> None:
-    subject = app(browsers=True)
-    preflight, answer = ask(subject, {"verb": "OPTIONS", "headers": ORIGIN}, post(headers=ORIGIN))
-    assert preflight.status == 204
+LOOPBACK = [
+    "http://localhost:3000",
+    "http://localhost",
+    "https://127.0.0.1:8443",
+    "http://127.7.7.7",
+    "http://[::1]:5173",
+    "http://app.localhost:1",
+]
+FOREIGN = [
+    "https://x.example",
+    "http://localhost.x.example",
+    "http://localhost@x.example",
+    "http://127.0.0.1.x.example",
+    "null",
+    "chrome-extension://nkbihfbeogaeaoehlefnkodbefgpgknn",
+    "file://",
+    "http://[::2]",
+    "ftp://localhost",
+    "",
+]
+
+
+@pytest.mark.parametrize("origin", LOOPBACK)
+def test_development_answers_pages_of_loopback_origins(origin: str) -> None:
+    headers = {"origin": origin}
+    preflight, answer = ask(app(browsers=True), {"verb": "OPTIONS", "headers": headers}, post(headers=headers))
+    assert (preflight.status, answer.status) == (204, 200)
     assert preflight.headers[b"access-control-allow-headers"] == b"content-type, authorization, x-api-key"
-    assert preflight.headers[b"access-control-allow-origin"] == answer.headers[b"access-control-allow-origin"] == b"*"
+    for headers_ in (preflight.headers, answer.headers):
+        assert headers_[b"access-control-allow-origin"] == origin.encode()
+        assert headers_[b"vary"] == b"origin"
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_development_refuses_pages_of_other_origins(origin: str) -> None:
+    """Also where the page could not read the answer: its accounts are unlocked."""
+    headers = {"origin": origin or " "}
+    for refused in ask(
+        app(browsers=True),
+        {"verb": "OPTIONS", "headers": headers},
+        post(headers=headers),
+        {"verb": "GET", "path": "/healthz", "headers": headers},
+    ):
+        assert refused.status == 403
+        assert b"access-control-allow-origin" not in refused.headers
+
+
+@pytest.mark.parametrize("browsers", [True, False])
+def test_configured_origins_may_call(browsers: bool) -> None:
+    origins = Access(origins=frozenset(("https://x.example", "chrome-extension://nkbih")))
+    subject = app(browsers=browsers, access=origins)
+    for origin in sorted(origins.origins):
+        preflight, answer = ask(
+            subject, {"verb": "OPTIONS", "headers": {"origin": origin}}, post(headers={"origin": origin})
+        )
+        assert (preflight.status, answer.status) == (204, 200)
+        assert answer.headers[b"access-control-allow-origin"] == origin.encode()
+    other = one(subject, post(headers={"origin": "https://y.example"}))
+    assert b"access-control-allow-origin" not in other.headers
+    assert other.status == (403 if browsers else 200)
 
 
 def test_run_sends_no_cors_header() -> None:

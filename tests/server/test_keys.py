@@ -67,7 +67,7 @@ ENTRY = '{"id":"0000000000","name":"a","hash":"%s","created":1%s}'
         ("", "zero-length, empty document"),
         ("[]", "it has no version and no list of keys"),
         ('{"version":1}', "it has no version and no list of keys"),
-        ('{"version":9,"keys":[]}', "it has version 9, and this program knows 1"),
+        ('{"version":9,"keys":[]}', "it has version 9, and this program knows 2"),
         ('{"version":1,"keys":[7]}', "an entry is not an object"),
         ('{"version":1,"keys":[{"id":"a"}]}', "an entry has no created, hash, name"),
         ('{"version":1,"keys":[%s]}' % (ENTRY % ("0" * 63, "")), "the hash of key '0000000000' is no SHA-256 in hex"),

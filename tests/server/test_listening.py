@@ -1,23 +1,19 @@
 """The listening socket, and the room for connections."""
 
 import asyncio
-import os
 import resource
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from foreseal.errors import NodeError
 from foreseal.server import App, Settings
-from foreseal.server.address import LONGEST_PATH, AddressError
+from foreseal.server.address import AddressError
 from foreseal.server.listening import _KEEP_ALIVE, listen
-from foreseal.server.shared import SharedSocket
 
-from descriptors import descriptors
 from fake_core import FakeNode
 
 ROOM = "from foreseal.server.listening import room; import resource; {limit}; print(room({wanted}))"
@@ -78,26 +74,6 @@ def test_a_node_that_cannot_be_opened_keeps_no_port() -> None:
     with pytest.raises(NodeError):
         asyncio.run(App(Settings(Path("unused"), admin=("127.0.0.1", port)), make_node=refuse).startup())
     listen("127.0.0.1", port).close()
-
-
-def test_a_worker_leaves_its_socket_also_where_temporary_files_have_long_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deep = tmp_path / ("d" * LONGEST_PATH)
-    deep.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    with listen("127.0.0.1", 0) as listening:
-        other = listening.dup()
-        with other, socket.create_connection(listening.getsockname()):
-            before = descriptors()
-            SharedSocket(listening).leave()
-            in_its_place = os.readlink(f"/proc/self/fd/{listening.fileno()}")
-            # What earlier tests left may be closed meanwhile.
-            assert descriptors() - before == {in_its_place: 1}
-            with pytest.raises(BlockingIOError):
-                listening.accept()
-            other.accept()[0].close()
-    assert list(deep.iterdir()) == []
 
 
 def room(wanted: int, soft: int, hard: int) -> tuple[int, str]:

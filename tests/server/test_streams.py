@@ -67,7 +67,7 @@ class Server:
         return False
 
 
-@pytest.fixture(params=["granian", "direct", "uvicorn"])
+@pytest.fixture(params=["asgi", "native", "uvicorn"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -199,7 +199,7 @@ def test_a_client_that_goes_without_a_word_is_forgotten(kind: str) -> None:
 
 
 def test_a_client_that_never_ends_its_request_does_not_hold_up_the_stop() -> None:
-    with serving("granian") as server, socket.create_connection(("127.0.0.1", server.port)) as client:
+    with serving("asgi") as server, socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n")
         # Answered behind it, so the server has taken the connection.
         server.metrics()

@@ -8,19 +8,25 @@ from pathlib import Path
 
 import pytest
 
+from foreseal.server import App, Settings
 from foreseal.server.address import AddressError, is_loopback, parse_admin_address
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.unix_listener import UnixListener, free_path
 from unix_http import UnixConnection
 
+from fake_core import FakeNode
 
-async def echo(scope, receive, send) -> None:  # type: ignore[no-untyped-def]
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": scope["path"].encode()})
+
+async def endpoint(folder: Path) -> tuple[App, Endpoint]:
+    """An application that was started, and what answers its calls."""
+    app = App(Settings(folder), make_node=FakeNode)
+    await app.startup()
+    return app, app.endpoint
 
 
 def ask(path: Path) -> bytes:
     connection = UnixConnection(path)
-    connection.request("GET", "/x")
+    connection.request("GET", "/healthz")
     answer = connection.getresponse().read()
     connection.close()
     return answer
@@ -30,19 +36,21 @@ def test_it_answers_at_a_path_of_its_owner_alone_and_removes_it(tmp_path: Path) 
     path = tmp_path / "admin.sock"
 
     async def main() -> None:
+        app, answers = await endpoint(tmp_path)
         before = os.umask(0)
         try:
-            listener = UnixListener(echo, path)
+            listener = UnixListener(answers, path)
         finally:
             os.umask(before)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert listener.url == f"unix:{path}"
         assert await listener.start()
-        assert await asyncio.to_thread(ask, path) == b"/x"
+        assert await asyncio.to_thread(ask, path) == b"ok\n"
         with pytest.raises(AddressError, match="another server does"):
             free_path(path)
         await listener.stop()
         assert not path.exists()
+        await app.shutdown()
 
     asyncio.run(main())
 
@@ -51,11 +59,13 @@ def test_a_file_that_took_its_place_is_left(tmp_path: Path) -> None:
     path = tmp_path / "admin.sock"
 
     async def main() -> None:
-        listener = UnixListener(echo, path)
+        app, answers = await endpoint(tmp_path)
+        listener = UnixListener(answers, path)
         await listener.start()
         path.unlink()
         path.write_text("another's")
         await listener.stop()
+        await app.shutdown()
 
     asyncio.run(main())
     assert path.read_text() == "another's"
@@ -78,8 +88,14 @@ def test_where_nothing_can_listen(tmp_path: Path) -> None:
     assert file.read_text() == "kept"
     with pytest.raises(AddressError, match="nowhere is not a folder"):
         free_path(tmp_path / "nowhere" / "s")
-    with pytest.raises(AddressError, match=r"cannot listen at unix:.*: Address already in use"):
-        UnixListener(echo, file)
+
+    async def main() -> None:
+        app, answers = await endpoint(tmp_path)
+        with pytest.raises(AddressError, match=r"cannot listen at unix:.*: Address already in use"):
+            UnixListener(answers, file)
+        await app.shutdown()
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(

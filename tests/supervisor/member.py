@@ -2,17 +2,21 @@
 
 What happens is written to `log` in the data directory, a line each. Files in it change what a process does:
 `refuse-sequencer` and `refuse-worker` hold a kind and a message with which it refuses to start, and `replaying` keeps
-the sequencer from being ready for as long as it is there, `broken` workers from following.
+the sequencer from being ready for as long as it is there, `broken` workers from following. `wedged` holds up the
+sequencer's writing thread, and `hangs-sequencer` and `hangs-worker` the end of a process. Each heartbeat makes the file
+`beats` longer.
 """
 
 import os
 import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from foreseal.errors import NodeError, RpcError
 from foreseal.supervisor.process import main
+from wedge import lock_up
 
 from fake_core import FakeNode
 
@@ -46,6 +50,17 @@ class Member(FakeNode):
 
     def stop(self) -> None:
         self._say("stop")
+        if (self._folder / f"hangs-{self._kind}").exists():
+            threading.Event().wait()
+
+    def liveness(self) -> tuple[str, int, int | None, bool, int | None]:
+        with (self._folder / "beats").open("a") as beats:
+            beats.write(".")
+        if self._feed is None:
+            return "following", time.monotonic_ns(), 10_000, False, None
+        if (self._folder / "replaying").exists():
+            return "replaying", 0, None, False, None
+        return "producing", 0 if (self._folder / "wedged").exists() else time.monotonic_ns(), 200, False, None
 
     def ready(self) -> tuple[bool, str]:
         if self._follow is None:
@@ -62,6 +77,8 @@ class Member(FakeNode):
         return b'{"phase":"failed","reason":"a frame that nobody knows"}' if broken else super().status()
 
     def answer(self, method: str, params: bytes, ticket: int, block: int) -> bytes | None:
+        if method == "wedge":
+            lock_up()
         if method == "pid":
             return b"%d" % os.getpid()
         if method == "sends" and not self.ready()[0]:

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 
-from foreseal.server.listening import GRANIAN
 from foreseal.server.tls import Tls
 from live.blocks import wait_for
 from live.group import group_of
@@ -26,16 +25,16 @@ JSON = {"content-type": "application/json"}
 class Group:
     """A running supervisor."""
 
-    def __init__(self, datadir: Path, workers: int = 2, tls: Tls | None = None, front: str = GRANIAN) -> None:
+    def __init__(self, datadir: Path, workers: int = 2, tls: Tls | None = None, **times: int) -> None:
         datadir.mkdir(exist_ok=True)
         self.datadir = datadir
         self.workers = workers
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "supervised.py"), str(datadir), str(workers), front]
+            [sys.executable, str(HERE / "supervised.py"), str(datadir), str(workers)]
             + ([str(tls.cert), str(tls.key)] if tls else []),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": str(HERE.parent)},
+            env=os.environ | {"PYTHONPATH": str(HERE.parent), "TIMES": orjson.dumps(times).decode()},
             text=True,
             start_new_session=True,
         )
@@ -89,6 +88,12 @@ class Group:
         """Ids of the processes that started under a name, in order."""
         return [pid for who, pid, what in self.log() if (who, what) == (name, "start")]
 
+    def wait_for_beats(self, count: int) -> None:
+        """Wait for so many more heartbeats of its processes."""
+        beats = self.datadir / "beats"
+        end = beats.stat().st_size + count
+        wait_for(lambda: beats.stat().st_size >= end, SECONDS, "heartbeats", lambda: self.logged)
+
     def wait_for_log(self, text: str, times: int = 1) -> None:
         """Wait until the supervisor or one of its processes logged a text so often."""
         wait_for(lambda: self.logged.count(text) >= times, SECONDS, text, lambda: self.logged)
@@ -116,9 +121,9 @@ class Group:
 
 
 @contextlib.contextmanager
-def running(datadir: Path, workers: int = 2, tls: Tls | None = None, front: str = GRANIAN) -> Iterator[Group]:
-    """A supervisor whose workers are all ready; nothing of it is left afterwards."""
-    group = Group(datadir, workers, tls, front)
+def running(datadir: Path, workers: int = 2, tls: Tls | None = None, **times: int) -> Iterator[Group]:
+    """A supervisor whose workers are all ready; nothing of it is left afterwards. `times` are settings in ms."""
+    group = Group(datadir, workers, tls, **times)
     try:
         group.port = group.listen()
         group.wait_for_log("a process is ready", workers + 1)

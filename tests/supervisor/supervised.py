@@ -1,11 +1,17 @@
-"""Runs a supervisor whose processes have doubles of the core: `supervised.py DATADIR WORKERS FRONT [CERT KEY]`."""
+"""Runs a supervisor whose processes have doubles of the core: `supervised.py DATADIR WORKERS [CERT KEY]`.
 
+The environment variable TIMES may hold `heartbeat_timeout`, `busy_timeout` and `drain_time`, JSON.
+"""
+
+import json
 import logging
+import os
 import sys
 from pathlib import Path
 
 from foreseal.errors import NodeError
 from foreseal.server.settings import Listen, Settings
+from foreseal.server.settings.model import DRAIN_TIME
 from foreseal.supervisor.supervisor import supervise
 
 HERE = Path(__file__).parent
@@ -14,12 +20,17 @@ COMMAND = (sys.executable, str(HERE / "member.py"))
 
 def main() -> int:
     """As `foreseal run --workers` does it."""
-    logging.basicConfig(level=logging.INFO)
-    folder, workers, front = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    cert, key = (Path(sys.argv[4]), Path(sys.argv[5])) if len(sys.argv) > 4 else (None, None)
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s %(reason)s", defaults={"reason": ""}))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    folder, workers = Path(sys.argv[1]), int(sys.argv[2])
+    cert, key = (Path(sys.argv[3]), Path(sys.argv[4])) if len(sys.argv) > 3 else (None, None)
+    times = json.loads(os.environ.get("TIMES", "{}"))
+    drain_time = times.pop("drain_time", DRAIN_TIME)
+    listen = Listen(port=0, workers=workers, tls_cert=cert, tls_key=key, **times)
     try:
         return supervise(
-            Settings(folder, listen=Listen(port=0, workers=workers, front=front, tls_cert=cert, tls_key=key)),
+            Settings(folder, drain_time=drain_time, listen=listen),
             lambda url: print(url, flush=True),
             lambda url: print(f"administrators: {url}", flush=True),
             COMMAND,

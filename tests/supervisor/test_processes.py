@@ -19,9 +19,9 @@ GONE = (ConnectionError, http.client.HTTPException)
 
 
 @pytest.fixture
-def group(tmp_path: Path, front: str) -> Iterator[Group]:
+def group(tmp_path: Path) -> Iterator[Group]:
     """One with two workers."""
-    with running(tmp_path, front=front) as group:
+    with running(tmp_path) as group:
         yield group
 
 
@@ -64,7 +64,7 @@ def test_a_signal_of_the_terminal_reaches_all_and_stops_in_order(group: Group) -
 
 
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
-    with running(tmp_path) as group:
+    with running(tmp_path, heartbeat_timeout=0) as group:
         os.kill(group.pids("sequencer")[0], signal.SIGSTOP)
         group.process.send_signal(signal.SIGTERM)
         wait_for(lambda: [what for _, _, what in group.log()].count("stop") == 2, SECONDS, "end of the workers")

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from live import DEV_ACCOUNTS, LiveNode, Rpc, wait_for
@@ -18,10 +18,14 @@ _LOGS = bytes.fromhex("4360005260206000a060206000f3")
 _CREATE = b"\x61%b\x80\x60\x0a\x5f\x39\x5f\xf3"
 
 
+Wrap = Callable[[Sequence[str]], list[str]]
+
+
 class WorkersNode:
     """`foreseal run --workers`, on the chain of a development node."""
 
-    def __init__(self, datadir: Path, workers: int, *arguments: str) -> None:
+    def __init__(self, datadir: Path, workers: int, *arguments: str, wrap: Wrap = list) -> None:
+        """`wrap` makes the command that is run out of its words."""
         self.workers = workers
         common = ("--port", "0", *FAST, "--datadir", str(datadir))
         made = LiveNode([foreseal_command(), "dev", *common])
@@ -36,7 +40,7 @@ class WorkersNode:
         logged = ("--log-level", "warn,foreseal.supervisor=info")
         more = ("--workers", str(workers), "--admin", "127.0.0.1:0", *logged, *arguments)
         self.command = [foreseal_command(), "run", *common, *more]
-        self.live = LiveNode(self.command)
+        self.live = LiveNode(wrap(self.command))
         found = wait_for(lambda: _ADMIN.search(self.live.printed), SECONDS, "admin URL")
         self.sequencer = Rpc(found[1])
         """The sequencer itself, by its admin listener."""
@@ -74,9 +78,9 @@ class WorkersNode:
 
 
 @contextlib.contextmanager
-def workers_node(datadir: Path, workers: int = 2, *arguments: str) -> Iterator[WorkersNode]:
+def workers_node(datadir: Path, workers: int = 2, *arguments: str, wrap: Wrap = list) -> Iterator[WorkersNode]:
     """A node that must stop in order."""
-    node = WorkersNode(datadir, workers, *arguments)
+    node = WorkersNode(datadir, workers, *arguments, wrap=wrap)
     try:
         yield node
         node.close()

@@ -98,10 +98,10 @@ class Started:
 def _foreseal(front: str) -> Callable[[], Started]:
     def make() -> Started:
         def command(port: int, folder: Path) -> list[str]:
-            node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), "--front", front]
+            node = [sys.executable, "-m", "foreseal", "dev", "--port", str(port), "--transport", front]
             return [*node, "--datadir", str(folder / "chain"), "--block-time", _NEVER]
 
-        return Started("foreseal" if front == "direct" else f"foreseal-{front}", command, keeps=True)
+        return Started("foreseal" if front == "native" else "foreseal-granian", command, keeps=True)
 
     return make
 
@@ -149,8 +149,8 @@ def _geth() -> Started:
 
 
 KINDS: dict[str, Callable[[], Started]] = {
-    "foreseal": _foreseal("direct"),
-    "foreseal-granian": _foreseal("granian"),
+    "foreseal": _foreseal("native"),
+    "foreseal-granian": _foreseal("asgi"),
     "anvil": _anvil,
     "hardhat": _hardhat,
     "geth": _geth,

@@ -43,7 +43,8 @@ def restore_command(backup: Path, datadir: Path, verify: bool, store_map: int | 
     """Make the data directory DATADIR, which is new or empty, of the BACKUP that `foreseal backup` made.
 
     Every file is compared with its checksum, and the journal has to go on where the store ends. A node started on
-    DATADIR goes on at the backup's last step. Without a key in the backup it makes a new one and signs with that.
+    DATADIR goes on at the backup's last step. Without a key in the backup, put the key of its signer there, or start
+    with --new-sequencer-key.
     """
     with progress_shown("restoring") as show:
         manifest = orjson.loads(run_restore(str(backup), str(datadir), show, store_map))

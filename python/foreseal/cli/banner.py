@@ -46,6 +46,7 @@ class Banner:
         folder = str(settings.datadir) if self._kept else "a temporary folder, removed at exit (--datadir keeps one)"
         console.print("\n[bold]Foreseal[/] development chain\n")
         console.print(f"  URL       [bold green]{url}[/]")
+        console.print(f"  Transport {settings.listen.transport}")
         console.print(f"  Chain id  {dev.chain_id if dev else f'that of {settings.genesis}'}")
         console.print(f"  Blocks    sealed every {block_time}, a pre-confirmed step every {step}")
         console.print(f"  Data      {folder}")

@@ -1,4 +1,4 @@
-"""`foreseal db`: the store of a data directory, seen from outside, and brought to this program's schema."""
+"""`foreseal db`: the store of a data directory: figures, verification, upgrade and repair."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import click
 import orjson
 
-from foreseal._core import db_schema, db_stats, db_upgrade, db_verify, run_backup
+from foreseal._core import db_repair, db_schema, db_stats, db_upgrade, db_verify, run_backup
 from foreseal.cli.exits import FAILED
 from foreseal.cli.options import DATADIR, option
 from foreseal.cli.shown import moment, print_facts, progress_shown
@@ -15,10 +15,17 @@ from foreseal.cli.shown import moment, print_facts, progress_shown
 # Faults that are shown; all of them are counted.
 SHOWN = 50
 
+METHODS = {
+    "rewrite": "copy what is sound into a new store, and make the rest of it again from that",
+    "backup": "take the store of the backup, and replay the journal from there",
+    "replay": "make the store again by replaying the journal from block 1",
+}
+"""Descriptions of the methods of `repair`, by their names in the core."""
+
 
 @click.group("db")
 def db_group() -> None:
-    """Look at the store of a data directory, or upgrade it."""
+    """Verify, upgrade or repair the store of a data directory."""
 
 
 @db_group.command("stats")
@@ -66,10 +73,7 @@ def verified(datadir: Path, store_map: int | None) -> dict[str, Any]:
     if not count:
         return found
     print_facts(found)
-    for fault in faults[:SHOWN]:
-        click.echo(f"damaged: table {fault['table']}, key {fault['key']}: {fault['why']}")
-    if count > SHOWN:
-        click.echo(f"and {count - SHOWN:,} more")
+    _print_faults(faults, count)
     click.echo(f"foreseal: the store is damaged: {count:,} entries do not fit", err=True)
     sys.exit(FAILED)
 
@@ -97,3 +101,41 @@ def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_m
     with progress_shown("upgrading to") as show:
         db_upgrade(str(datadir), lambda schema, done, of: show(f"schema {schema}", done, of), store_map)
     click.echo(f"the store is upgraded from schema {found} to {newest}")
+
+
+@db_group.command("repair")
+@click.argument("datadir", type=DATADIR)
+@click.option("--backup", type=DATADIR, metavar="BACKUP", help="Take what is lost from this backup.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("store.map")
+def repair_command(datadir: Path, backup: Path | None, yes: bool, store_map: int | None) -> None:
+    """Repair the store in DATADIR, on which no node runs, after saying what is damaged and what will be done.
+
+    The damaged store stays in DATADIR/store.damaged. Exit 1 if nothing has what is lost; then nothing is changed.
+    """
+    where = None if backup is None else str(backup)
+    with progress_shown("verifying") as show:
+        plan = orjson.loads(db_repair(str(datadir), False, show, where, store_map))
+    if plan["method"] == "nothing":
+        click.echo("the store is whole: nothing to repair")
+        return
+    _print_faults(plan["faults"], plan["fault_count"])
+    if plan["method"] == "impossible":
+        click.echo(f"foreseal: the store cannot be repaired: {plan['why']}", err=True)
+        sys.exit(FAILED)
+    click.echo(f"the repair will {METHODS[plan['method']]}")
+    if not yes:
+        click.confirm("Repair the store?", abort=True)
+    with progress_shown("repairing") as show:
+        db_repair(str(datadir), True, show, where, store_map)
+    verified(datadir, store_map)
+    click.echo(f"the store is repaired and verified; the damaged one is in {datadir / 'store.damaged'}")
+
+
+def _print_faults(faults: list[dict[str, str]], count: int) -> None:
+    """Print one line a fault, up to a limit."""
+    for fault in faults[:SHOWN]:
+        place = f"table {fault['table']}, key {fault['key']}: " if fault["table"] else ""
+        click.echo(f"damaged: {place}{fault['why']}")
+    if count > SHOWN:
+        click.echo(f"and {count - SHOWN:,} more")

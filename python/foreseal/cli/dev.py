@@ -19,7 +19,7 @@ from foreseal.server.settings import DevChain, Settings
 def dev_command(config: Path | None, **options: Any) -> None:
     """Start a development chain: funded accounts, the newest fork's rules, a step every 200 ms.
 
-    Pages of any origin may call it, but only under a loopback host name: its keys are public. Ctrl-C stops it.
+    Pages of loopback origins may call it, under a loopback host name: its keys are public. Ctrl-C stops it.
     """
     values = gathered("dev", config, options)
     with contextlib.ExitStack() as stack:

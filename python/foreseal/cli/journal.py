@@ -19,10 +19,13 @@ def journal_group() -> None:
 @journal_group.command("check")
 @click.argument("datadir", type=DATADIR)
 def check_command(datadir: Path) -> None:
-    """Read the whole journal in DATADIR and say what it holds; exit 1 if it is damaged. Changes nothing."""
+    """Read the whole journal in DATADIR and print what it holds. Changes nothing.
+
+    Exits with 1 if it is damaged, or ends before its recorded end.
+    """
     report = orjson.loads(journal_check(str(datadir)))
     _print(report)
-    if report["fault"] is not None:
+    if report["fault"] is not None or report["missing"] is not None:
         sys.exit(1)
 
 
@@ -30,20 +33,24 @@ def check_command(datadir: Path) -> None:
 @click.argument("datadir", type=DATADIR)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def repair_command(datadir: Path, yes: bool) -> None:
-    """Cut the journal in DATADIR where the damage begins, after saying what is lost by it.
+    """Accept that the journal in DATADIR has lost appends, after printing exactly what is lost.
 
-    What is lost was acknowledged: restore the folder from a copy instead if there is one.
+    The journal is cut where the damage begins, and at the next start the store goes back to where the journal ends.
+    The lost appends were acknowledged and visible: restore the folder from a copy instead if there is one.
     """
     plan = orjson.loads(journal_repair(str(datadir), False))
     if plan["loss"] is None:
         click.echo("the journal is whole: nothing to repair")
         return
     click.echo("this would be lost:")
-    _print(plan["loss"])
+    loss = plan["loss"]
+    _print({name: fact for name, fact in loss.items() if name not in ("recorded", "tip")})
+    if plan["summary"] is not None:
+        click.echo(f"as the store and the recorded end show: {plan['summary']}")
     if not yes:
-        click.confirm("Cut the journal there?", abort=True)
+        click.confirm("Give that up for good?", abort=True)
     journal_repair(str(datadir), True)
-    click.echo("the journal is cut")
+    click.echo("the journal is repaired: what is missing is given up")
 
 
 @journal_group.command("show")

@@ -14,7 +14,7 @@ from foreseal.cli.pay_check import configured, opening, read_configuration
 from foreseal.payments.service import Backend, Service
 from foreseal.server import interpreter
 from foreseal.server.listener import Listener
-from foreseal.server.listening import listen
+from foreseal.server.listening import reserve
 from foreseal.server.logs import FORMATS, parse_levels
 from foreseal.server.settings.model import LogSettings
 
@@ -57,7 +57,7 @@ async def _serve(app: Any, host: str, port: int, name: str) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with listen(host, port) as listening:
+    with reserve(host, port) as listening:
         listener = Listener(app, listening)
         try:
             if await listener.start():

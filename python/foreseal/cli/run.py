@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from foreseal.cli.options import gathered, setting_options, settings_of
+from foreseal.server.listening import ASGI
 from foreseal.server.settings import SettingsError
 
 
@@ -19,9 +20,13 @@ def run_command(config: Path | None, **options: Any) -> int:
     workers SIGHUP replaces them one by one.
     """
     settings = settings_of(gathered("run", config, options))
+    if settings.public and settings.listen.transport == ASGI:
+        click.echo(
+            "foreseal: warning: the asgi transport is not safe in public without a proxy: docs/fronts.md", err=True
+        )
 
     def listening(url: str) -> None:
-        click.echo(f"foreseal: {settings.datadir} answers at {url}")
+        click.echo(f"foreseal: {settings.datadir} answers at {url} ({settings.listen.transport} transport)")
 
     if settings.listen.workers == 1:
         # Each loads what it uses alone: the supervisor neither a server nor the core.

@@ -19,4 +19,4 @@ def serve_until_stopped(settings: Settings, on_listening: Callable[[str], None])
             click.echo(f"foreseal: administrators call at {app.admin_url}")
 
     listen = settings.listen
-    serve(app, listen.host, listen.port, listening, listen.tls, listen.front)
+    serve(app, listen.host, listen.port, listening, listen.tls, listen.transport)

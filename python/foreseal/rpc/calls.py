@@ -13,6 +13,10 @@ from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import METHODS as STREAMING
 from foreseal.rpc.session import Exchange
 
+# Calls at once that a caller may have beyond the limit of all: others cannot use up its place.
+_ASSURED = 4
+# Times that limit, which all callers together never pass.
+_HARD_LIMIT = 4
 _NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
 
 
@@ -62,9 +66,10 @@ class Calls:
             return self._registry.call(method, params)
         completions = self.completions
         try:
-            result = reader.call(method, params, completions.ticket)
+            result = reader.call(method, params, completions.ticket, None if meter is None else meter.scheduled)
         except RpcError as error:
-            return error
+            # The traceback names the callers' frames, which hold the error: a cycle around a whole body.
+            return error.with_traceback(None)
         if result is not None:
             return result
         self._apart.add(method)
@@ -78,7 +83,8 @@ class Calls:
         try:
             answer = reader.call(method, params, self.completions.ticket)
         except RpcError as error:
-            return error
+            # The traceback names the callers' frames, which hold the error: a cycle around a whole body.
+            return error.with_traceback(None)
         if answer is None:
             return asyncio.ensure_future(self._listed(method, self.completions.due()))
         return self._joined(method, answer)
@@ -98,6 +104,9 @@ class Calls:
             return refused(FORBIDDEN, codes.FORBIDDEN, self._forbidden[method])
         if method in STREAMING:
             return None
-        if len(self.completions) >= self._most:
+        under_way = len(self.completions)
+        if under_way >= self._most and (
+            meter is None or meter.running >= _ASSURED or under_way >= _HARD_LIMIT * self._most
+        ):
             return busy("calls", self._most, "too many calls at once: try again")
         return None if meter is None else meter.full()

@@ -8,6 +8,13 @@ from foreseal.rpc.hub import Hub
 from foreseal.rpc.submissions import Submitted
 
 
+class Due(asyncio.Future[Outcome]):
+    """The outcome of a call on a thread of the core."""
+
+    ticket = 0
+    """The ticket that the call carries."""
+
+
 class Completions:
     """Outcomes that are still due, by ticket. Used from the event loop's thread only."""
 
@@ -38,14 +45,21 @@ class Completions:
             future.cancel()
         self._due.clear()
 
-    def due(self) -> asyncio.Future[Outcome]:
+    def due(self) -> Due:
         """The outcome of the call that has just been handed over under `ticket`."""
         if self._loop is None:
             raise RuntimeError("the core answered later, but no event loop listens to it")
-        future: asyncio.Future[Outcome] = self._loop.create_future()
+        future = Due(loop=self._loop)
+        future.ticket = self.ticket
         self._due[self.ticket] = future
         self.ticket += 1
         return future
+
+    def cancel(self, call: asyncio.Future[Any]) -> None:
+        """End a call whose outcome is not wanted any more; a submission goes on."""
+        call.cancel()
+        if isinstance(call, Due):
+            self._core.cancel(call.ticket)
 
     def expect(self, submitted: Submitted) -> None:
         """Tell it what becomes of the body that has just been handed over under `ticket`."""

@@ -1,6 +1,6 @@
 """What the dispatcher needs of the node: `foreseal._core.Node`, or a double of it in tests."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from foreseal.errors import RpcError
 
@@ -20,8 +20,11 @@ Notice = tuple[int, int, list[str] | None, Place]
 class Reader(Protocol):
     """Answers methods: the node itself, or one pinned view of it."""
 
-    def call(self, method: str, params: bytes, ticket: int) -> bytes | None:
-        """Answer at once with JSON bytes or by raising `RpcError`; None when the outcome comes later under `ticket`."""
+    def call(self, method: str, params: bytes, ticket: int, caller: Any = None) -> bytes | None:
+        """Answer at once with JSON bytes or by raising `RpcError`; None when the outcome comes later under `ticket`.
+
+        `caller` is a `foreseal._core.Caller`, whose turn and budget it uses; those without one share a turn.
+        """
 
 
 Slow = tuple[str, float, int]
@@ -59,8 +62,17 @@ class Core(Reader, Protocol):
         What takes at most `quick` seconds is counted there, the rest told.
         """
 
+    def cancel(self, ticket: int) -> None:
+        """End the call with this ticket before it begins, or soon after; submissions go on."""
+
     def hand_over(
-        self, data: bytes, start: int, within: tuple[int, int, int], ticket: int, head: bytes | None = None
+        self,
+        data: bytes,
+        start: int,
+        within: tuple[int, int, int],
+        ticket: int,
+        head: bytes | None = None,
+        caller: Any = None,
     ) -> tuple[int, bool] | None:
         """Hand the body at `start` of `data` to the core threads as a whole, if it is of submissions alone.
 

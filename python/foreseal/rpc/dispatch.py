@@ -1,25 +1,26 @@
 """From the bytes of a request body to the bytes of its answer."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any
 
 import orjson
 
 from foreseal.errors import RpcError
 from foreseal.rpc import codes, discovery
+from foreseal.rpc.batch import Batch, WaitingCall
 from foreseal.rpc.calls import Calls
 from foreseal.rpc.completions import Completions
-from foreseal.rpc.core import Core, Outcome, Reader
+from foreseal.rpc.core import Core, Outcome
 from foreseal.rpc.counts import QUICK, Counts
 from foreseal.rpc.envelope import NULL, InvalidRequest, failure, is_deeper, over_limit, read_call, success
 from foreseal.rpc.limits import Allowance, Limits
 from foreseal.rpc.meter import Meter
-from foreseal.rpc.refused import Refused
+from foreseal.rpc.refused import Refused, as_refused
 from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import Exchange, Link, Session
+from foreseal.rpc.slices import Slices
 from foreseal.rpc.submissions import JSON as SUBMISSION
 from foreseal.rpc.submissions import METHOD, Submitted
 
@@ -29,15 +30,12 @@ Reply = tuple[int, bytes, int]
 Started = tuple[bytes | None, str, Outcome | asyncio.Future[Outcome]]
 """A call under way: JSON of its id (None for a notification), method, outcome or the future of it."""
 
-Waiting = tuple[int, bytes | None, str, float, asyncio.Future[Outcome]]
-"""A call of a batch on a core thread: its place, JSON of its id, method, when it began, future of its outcome."""
-
 OK, NO_CONTENT = 200, 204
 
-# A batch hands at most this many calls to the core threads at once, so that it cannot fill their queue alone.
-_BATCH_WINDOW = 32
-# Seconds a batch may answer inline calls before other requests get their turn.
-_BATCH_TURN = 0.002
+# Seconds that a batch answers inline calls before other requests get their turn.
+_SLICE = 0.001
+# A body of more bytes is parsed in a slice of its own.
+_LARGE_BODY = 32 * 1024
 
 
 class Dispatcher:
@@ -52,12 +50,15 @@ class Dispatcher:
         completions: Completions | None = None,
         counts: Counts | None = None,
         tier: str = "",
+        slices: Slices | None = None,
     ) -> None:
         """`forbidden` has the methods that are refused with HTTP 403 and -32004, each with what is said then.
 
         `completions` are those of another dispatcher of the same node: the node has one way back for all outcomes.
-        `counts` may be those of another one, too. `tier` is the kind of its callers, for the log.
+        `counts` and `slices` may be those of another one, too. `tier` is the kind of its callers, for the log.
         """
+        self.slices = slices or Slices()
+        """The slices of the event loop that long work gets."""
         self.calls = Calls(core, registry, limits.calls, forbidden or {}, completions)
         self.counts = counts or Counts()
         """What became of the calls."""
@@ -83,9 +84,13 @@ class Dispatcher:
         if method == METHOD:
             self._takes_submissions = False
 
-    def session(self, link: Link) -> Session:
-        """The subscriptions of a new connection."""
-        return Session(self.calls.completions.hub, self._ask, link, self._limits.subscriptions)
+    def session(self, link: Link, meter: Meter | None = None) -> Session:
+        """The subscriptions of a new connection of the caller with this meter."""
+
+        def ask(method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+            return self.calls.run(self._core, method, params, None, meter)
+
+        return Session(self.calls.completions.hub, ask, link, self._limits.subscriptions)
 
     def respond(self, data: bytes, start: int = 0, head: bytes | None = None) -> bytes | None:
         """The answer to the body at `start` of `data` where there is a short way to it, for a caller without a meter.
@@ -120,12 +125,13 @@ class Dispatcher:
         """Answer one request body: at once, unless it is a batch or has to wait for a core thread.
 
         `exchange` is that of the connection which the body came over, if it is one that stays open. `meter` is that of
-        a caller with a key or bounds of its own, and what is no call costs as much as one.
+        the caller; for one with limits of its own, what is no call costs as much as one. Cancelling what is returned
+        ends the calls under way, but for submissions.
         """
-        if meter is None:
+        if meter is None or not meter.is_limited:
             if SUBMISSION in body:
                 told: asyncio.Future[Submitted] = asyncio.get_running_loop().create_future()
-                submitted = self.hand_over(body, 0, told.set_result)
+                submitted = self.hand_over(body, 0, told.set_result, meter=meter)
                 if submitted is not None:
                     if exchange is not None:
                         exchange.leave()
@@ -138,7 +144,23 @@ class Dispatcher:
     def answer_at_length(
         self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        """As `answer`, of a body to which there is no short way."""
+        """As `answer`, of a body that the fast path does not answer."""
+        if len(body) > _LARGE_BODY:
+            return self._answer_large(body, exchange, meter)
+        return self._answer_now(body, exchange, meter)
+
+    async def _answer_large(self, body: bytes, exchange: Exchange | None, meter: Meter | None) -> Reply:
+        """Answer a body whose parsing takes long, in a slice."""
+        await self.slices.begin()
+        try:
+            reply = self._answer_now(body, exchange, meter)
+        finally:
+            self.slices.end()
+        return reply if isinstance(reply, tuple) else await reply
+
+    def _answer_now(
+        self, body: bytes, exchange: Exchange | None, meter: Meter | None
+    ) -> Reply | Coroutine[Any, Any, Reply]:
         begun = perf_counter()
         try:
             request = orjson.loads(body)
@@ -160,6 +182,8 @@ class Dispatcher:
                 # Nobody looked whether there is such a method: it is counted without its name.
                 return self._reply(ident, "", refusal, begun, meter)
         outcome = self.calls.run(self._core, method, params, exchange, meter)
+        if meter is not None:
+            meter.use(perf_counter() - begun)
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
                 exchange.leave()
@@ -169,12 +193,26 @@ class Dispatcher:
     async def _answer_later(
         self, ident: bytes | None, method: str, future: asyncio.Future[Outcome], begun: float, meter: Meter | None
     ) -> Reply:
-        return self._reply(ident, method, await future, begun, meter)
+        return self._reply(ident, method, await self._outcome(future), begun, meter)
+
+    async def _outcome(self, future: asyncio.Future[Outcome]) -> Outcome:
+        """Wait for a call on a thread of the core; end it where the one who waits is cancelled."""
+        try:
+            outcome = await future
+        except asyncio.CancelledError:
+            self.calls.completions.cancel(future)
+            raise
+        return as_refused(outcome) if isinstance(outcome, RpcError) else outcome
 
     def hand_over(
-        self, data: bytes, start: int, tell: Callable[[Submitted], None], head: bytes | None = None
+        self,
+        data: bytes,
+        start: int,
+        tell: Callable[[Submitted], None],
+        head: bytes | None = None,
+        meter: Meter | None = None,
     ) -> Submitted | None:
-        """Hand over the body at `start` of `data`, for a caller without a meter; None where it has to go another way.
+        """Hand over the body at `start` of `data`, for a caller without limits; None where it has to go another way.
 
         `tell` is called when `finish` has the answer: with `head` as for `respond`, unless there is an error in it.
         """
@@ -182,7 +220,8 @@ class Dispatcher:
         if not self._takes_submissions or len(completions) >= self._limits.calls:
             return None
         begun = perf_counter()
-        taken = self._core.hand_over(data, start, self._within, completions.ticket, head)
+        scheduled = None if meter is None else meter.scheduled
+        taken = self._core.hand_over(data, start, self._within, completions.ticket, head, scheduled)
         if taken is None:
             return None
         calls, is_batch = taken
@@ -213,9 +252,6 @@ class Dispatcher:
         finally:
             submitted.cancel()
 
-    def _ask(self, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-        return self.calls.run(self._core, method, params)
-
     async def _answer_batch(
         self, requests: list[Any], body: bytes, exchange: Exchange | None, meter: Meter | None
     ) -> Reply:
@@ -229,60 +265,67 @@ class Dispatcher:
             refusal = meter.nothing_left()
             if refusal is not None:
                 return self._refuse(refusal)
-        view = self._core.view()
-        allowance = Allowance(self._limits.response)
-        answers = [b""] * len(requests)
-        waiting: deque[Waiting] = deque()
-        turn = monotonic() + _BATCH_TURN
-        for index, request in enumerate(requests):
-            # What fills the caller's room is the batch itself, or else it is refused.
-            while waiting and meter is not None and meter.is_full:
-                await self._settle(waiting, answers, allowance, meter)
-            begun = perf_counter()
-            ident, method, outcome = self._start(view, request, body, allowance, exchange, meter)
-            if isinstance(outcome, asyncio.Future):
-                if exchange is not None:
-                    exchange.leave()
-                waiting.append((index, ident, method, begun, outcome))
-                if len(waiting) == _BATCH_WINDOW:
-                    await self._settle(waiting, answers, allowance, meter)
-            else:
-                answers[index] = self._render(ident, method, outcome, begun, meter, allowance)
-            if monotonic() > turn:
-                await asyncio.sleep(0)
-                turn = monotonic() + _BATCH_TURN
-        while waiting:
-            await self._settle(waiting, answers, allowance, meter)
-        said = b",".join(filter(None, answers))
+        batch = Batch(requests, body, self._core.view(), Allowance(self._limits.response), exchange, meter)
+        try:
+            await self._run_batch(batch)
+        except asyncio.CancelledError:
+            for waiting in batch.waiting:
+                self.calls.completions.cancel(waiting.outcome)
+            raise
+        said = b",".join(filter(None, batch.answers))
         return (OK, b"[%b]" % said, 0) if said else (NO_CONTENT, b"", 0)
 
-    async def _settle(
-        self, waiting: deque[Waiting], answers: list[bytes], allowance: Allowance, meter: Meter | None
-    ) -> None:
-        """Wait for the oldest call of a batch that is under way."""
-        index, ident, method, begun, future = waiting.popleft()
-        answers[index] = self._render(ident, method, await future, begun, meter, allowance)
+    async def _run_batch(self, batch: Batch) -> None:
+        """Start its calls slice by slice, and wait for those that are not answered at once."""
+        while batch.is_unstarted:
+            await self.slices.begin()
+            try:
+                self._start_slice(batch)
+            finally:
+                self.slices.end()
+            while batch.is_full:
+                await self._settle(batch)
+        while batch.waiting:
+            await self._settle(batch)
 
-    def _start(
-        self,
-        reader: Reader,
-        request: Any,
-        body: bytes,
-        allowance: Allowance,
-        exchange: Exchange | None,
-        meter: Meter | None,
-    ) -> Started:
+    def _start_slice(self, batch: Batch) -> None:
+        begun = perf_counter()
+        while batch.is_unstarted and not batch.is_full and perf_counter() - begun < _SLICE:
+            self._start_next(batch)
+        if batch.meter is not None:
+            batch.meter.use(perf_counter() - begun)
+
+    async def _settle(self, batch: Batch) -> None:
+        """Wait for the oldest call of a batch that is under way."""
+        position, ident, method, begun, future = batch.waiting[0]
+        outcome = await self._outcome(future)
+        batch.waiting.popleft()
+        batch.answers[position] = self._render(ident, method, outcome, begun, batch.meter, batch.allowance)
+
+    def _start_next(self, batch: Batch) -> None:
+        index, begun = batch.next, perf_counter()
+        batch.next += 1
+        ident, method, outcome = self._start(batch, batch.requests[index])
+        if isinstance(outcome, asyncio.Future):
+            if batch.exchange is not None:
+                batch.exchange.leave()
+            batch.waiting.append(WaitingCall(index, ident, method, begun, outcome))
+        else:
+            batch.answers[index] = self._render(ident, method, outcome, begun, batch.meter, batch.allowance)
+
+    def _start(self, batch: Batch, request: Any) -> Started:
+        meter = batch.meter
         try:
-            ident, method, params = read_call(request, body)
+            ident, method, params = read_call(request, batch.body)
         except InvalidRequest as invalid:
             return invalid.ident, "", _charged("", meter) or invalid.error
         refusal = _charged(method, meter)
         if refusal is not None:
             return ident, "", refusal
-        if not allowance.left:
+        if not batch.allowance.left:
             # Not called, so nobody knows whether there is such a method: it is counted without its name.
             return ident, "", self._too_large()
-        return ident, method, self.calls.run(reader, method, params, exchange, meter)
+        return ident, method, self.calls.run(batch.view, method, params, batch.exchange, meter)
 
     def _is_too_deep(self, request: Any, body: bytes) -> bool:
         depth = self._limits.depth

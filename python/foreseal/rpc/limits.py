@@ -37,6 +37,20 @@ class Limits:
     """Most of them in number."""
     idle: int = 600_000
     """Longest time that a connection may neither say nor take anything, ms."""
+    head_time: int = 10_000
+    """Longest time for the head of a request, and for a TLS handshake, ms (HTTP 408)."""
+    body_rate: int = 512
+    """Least rate of a body after its first seconds, bytes a second (HTTP 408); 0: none."""
+    address_connections: int = 1024
+    """Most connections of any kind of one address; idle and slow ones are closed for new ones."""
+    address_work: int = 20_000
+    """Units of protocol work a second for one address: control frames, fragments, chunks, reads without an end."""
+    connection_bytes: int = 96 * 1024 * 1024
+    """Most bytes in flight of one connection: unfinished requests and responses that wait for the client (HTTP 429)."""
+    address_bytes: int = 128 * 1024 * 1024
+    """Most of them for all connections of one address."""
+    total_bytes: int = 256 * 1024 * 1024
+    """Most of them for all connections of a process; the address with the most loses its largest connection."""
 
 
 class Allowance:

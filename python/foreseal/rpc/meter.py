@@ -1,4 +1,4 @@
-"""What one caller uses up: calls of its rate, calls at once, connections."""
+"""The limits of one caller: its rate of calls, its processor time, calls at once, connections."""
 
 import asyncio
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from foreseal.rpc.costs import COSTS
 from foreseal.rpc.rate import Rate
-from foreseal.rpc.refused import Refused, busy, too_fast
+from foreseal.rpc.refused import Refused, busy, cpu_exhausted, too_fast
 
 Clock = Callable[[], int]
 """us since any moment; it never goes back and is the same for all processes of the machine."""
@@ -52,17 +52,69 @@ class Bucket:
         return too_fast(f"{self._rate}, {self._burst} at once", self._rate.calls, wait) if wait else None
 
 
+class ScheduledCaller(Protocol):
+    """A caller as the core schedules it: `foreseal._core.Caller`, or a double of it in tests."""
+
+    def charge(self, now: int, used: int) -> int:
+        """Take `used` us of processor time: 0 while something is left, else the us until something is."""
+
+
+class CpuBudget:
+    """The processor time that a caller may use: ms a second, and a burst in ms."""
+
+    __slots__ = ("_burst", "_caller", "_clock", "_rate")
+
+    def __init__(self, caller: ScheduledCaller, clock: Clock, rate: int, burst: int) -> None:
+        self._caller = caller
+        self._clock = clock
+        self._rate = rate
+        self._burst = burst
+
+    def check(self) -> Refused | None:
+        """Return the refusal of any call while the budget is exhausted."""
+        wait = self._caller.charge(self._clock(), 0)
+        return cpu_exhausted(self._rate, self._burst, wait) if wait else None
+
+    def charge(self, seconds: float) -> None:
+        """Take processor time that the event loop has spent on the caller."""
+        self._caller.charge(self._clock(), round(seconds * 1_000_000))
+
+
 class Meter:
     """One object for all that a caller does at a time in this process. Used from the event loop's thread only."""
 
-    __slots__ = ("__weakref__", "_bucket", "_most", "_refusals", "connections", "key", "running")
+    __slots__ = (
+        "__weakref__",
+        "_bucket",
+        "_cpu",
+        "_most",
+        "_refusals",
+        "connections",
+        "is_limited",
+        "key",
+        "running",
+        "scheduled",
+    )
 
-    def __init__(self, bucket: Bucket | None, most: int | None, refusals: Counter[str], key: str | None = None) -> None:
-        """At most `most` calls at once on core threads. `refusals` counts those of all callers of a tier by reason."""
+    def __init__(
+        self,
+        bucket: Bucket | None,
+        most: int | None,
+        refusals: Counter[str],
+        key: str | None = None,
+        scheduled: ScheduledCaller | None = None,
+        cpu: CpuBudget | None = None,
+    ) -> None:
+        """At most `most` calls at once on threads of the core. `refusals` counts those of a tier by reason."""
         self.key = key
         """Id of the caller's API key, if it has one, for the log."""
+        self.scheduled = scheduled
+        """The caller as the core knows it; None shares a turn with all others without one."""
+        self.is_limited = bucket is not None or most is not None or cpu is not None
+        """Whether the caller has limits of its own."""
         self.running = 0
-        """Calls on core threads."""
+        """Calls on threads of the core."""
+        self._cpu = cpu
         self.connections = 0
         """WebSockets."""
         self._bucket = bucket
@@ -70,12 +122,26 @@ class Meter:
         self._refusals = refusals
 
     def charge(self, method: str) -> Refused | None:
-        """Take what a call costs, or say why it may not be made."""
-        return None if self._bucket is None else self._counted(self._bucket.take(method))
+        """Take what a call costs, or return why it may not be made."""
+        exhausted = self._exhausted()
+        if exhausted is not None or self._bucket is None:
+            return exhausted
+        return self._counted(self._bucket.take(method), "rate")
 
     def nothing_left(self) -> Refused | None:
-        """The refusal of whatever call, if not one may be made now."""
-        return None if self._bucket is None else self._counted(self._bucket.nothing_left())
+        """Return the refusal of any call, if none may be made now."""
+        exhausted = self._exhausted()
+        if exhausted is not None or self._bucket is None:
+            return exhausted
+        return self._counted(self._bucket.nothing_left(), "rate")
+
+    def use(self, seconds: float) -> None:
+        """Charge processor time that the event loop has spent on the caller."""
+        if self._cpu is not None:
+            self._cpu.charge(seconds)
+
+    def _exhausted(self) -> Refused | None:
+        return None if self._cpu is None else self._counted(self._cpu.check(), "cpu")
 
     @property
     def is_full(self) -> bool:
@@ -97,7 +163,7 @@ class Meter:
     def _ended(self, _: "asyncio.Future[Any]") -> None:
         self.running -= 1
 
-    def _counted(self, refusal: Refused | None) -> Refused | None:
+    def _counted(self, refusal: Refused | None, reason: str) -> Refused | None:
         if refusal is not None:
-            self._refusals["rate"] += 1
+            self._refusals[reason] += 1
         return refusal

@@ -36,3 +36,19 @@ def too_fast(rate: str, calls: int, wait: int) -> Refused:
     data = orjson.dumps({"limit": "rate", "max": calls, "retryAfterMs": ms})
     message = f"too many calls: {rate} are allowed; try again in {ms} ms"
     return refused(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
+
+
+def cpu_exhausted(rate: int, burst: int, wait: int) -> Refused:
+    """The refusal of a call of a caller that has used up its processor time; `wait` us until it has some again."""
+    ms = math.ceil(wait / 1000)
+    data = orjson.dumps({"limit": "cpu", "max": rate, "retryAfterMs": ms})
+    message = f"processor time is used up: {rate} ms a second are allowed, {burst} ms at once; try again in {ms} ms"
+    return refused(TOO_MANY, codes.LIMIT, message, data, math.ceil(wait / 1_000_000))
+
+
+def as_refused(error: RpcError) -> RpcError:
+    """Return a core's error as the refusal that it is, if the caller may try again after a time that it names."""
+    code, message, data = error.args
+    if code != codes.LIMIT or not data or b"retryAfterMs" not in data:
+        return error
+    return refused(TOO_MANY, code, message, data, math.ceil(orjson.loads(data)["retryAfterMs"] / 1000))

@@ -1,22 +1,60 @@
 """Who may call: Host names, and pages of other origins."""
 
+import re
 from collections.abc import Mapping
 
 from foreseal.server.address import is_loopback
 
 Headers = Mapping[bytes, bytes]
 
-CORS = [
-    (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", b"x-foreseal-view, retry-after"),
-]
-PREFLIGHT = [
-    *CORS,
+_EXPOSED = (b"access-control-expose-headers", b"x-foreseal-view, retry-after")
+_VARY = (b"vary", b"origin")
+_PREFLIGHT = [
     (b"access-control-allow-methods", b"POST, GET, OPTIONS"),
     (b"access-control-allow-headers", b"content-type, authorization, x-api-key"),
     (b"access-control-allow-private-network", b"true"),
     (b"access-control-max-age", b"86400"),
 ]
+_LOOPBACK = re.compile(r"https?://([^/:\[\]]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+
+
+class Origins:
+    """Origins of pages that may read responses (CORS) and open WebSockets."""
+
+    def __init__(self, names: frozenset[str], *, loopback: bool) -> None:
+        """`loopback`: pages of loopback origins may call, and requests of pages of all other origins are refused."""
+        self.is_open = bool(names) or loopback
+        """`True` if pages of any origin may call."""
+        self.is_strict = loopback
+        """`True` if a request of a page of another origin is refused, in place of being answered without CORS."""
+        self._any = "*" in names
+        self._names = names
+        self._loopback = loopback
+
+    def accepts(self, headers: Headers) -> bool:
+        """Return `True` for the origin of a page that may call."""
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        if self._any or origin in self._names:
+            return True
+        found = _LOOPBACK.fullmatch(origin) if self._loopback else None
+        return found is not None and _is_loopback(found[1].strip("[]"))
+
+    def refuses(self, headers: Headers) -> bool:
+        """Return `True` for a request of a page that is not answered at all."""
+        return self.is_strict and b"origin" in headers and not self.accepts(headers)
+
+    def cors(self, headers: Headers) -> list[tuple[bytes, bytes]]:
+        """Return the header lines that let a page read the response to its request."""
+        if b"origin" not in headers or not self.is_open:
+            return []
+        if not self.accepts(headers):
+            return [_VARY]
+        return [(b"access-control-allow-origin", headers[b"origin"]), _EXPOSED, _VARY]
+
+    def preflight(self, headers: Headers) -> list[tuple[bytes, bytes]]:
+        """Return the header lines of the response to a preflight request."""
+        lines = self.cors(headers)
+        return [*lines, *_PREFLIGHT] if len(lines) > 1 else lines
 
 
 class Hosts:

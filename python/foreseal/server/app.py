@@ -23,9 +23,11 @@ from foreseal.server.callers import Anyone, Callers
 from foreseal.server.connections import Connections
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.handler import Handler
+from foreseal.server.heartbeat import HeartbeatSender
 from foreseal.server.keys import FILE as KEYS
 from foreseal.server.keys import KeyFileError, Keys
 from foreseal.server.listening import listen
+from foreseal.server.process_table import ProcessTable
 from foreseal.server.settings import Settings, SettingsError, from_environment
 from foreseal.server.settings.model import DEDICATED, DRAIN_TIME
 from foreseal.server.tier import Tier, tiers_of
@@ -79,12 +81,15 @@ class App:
         role: Mapping[str, str] | None = None,
         buckets: int | None = None,
         clock: Clock = _monotonic,
+        *,
+        heartbeats: HeartbeatSender | None = None,
+        processes: ProcessTable | None = None,
     ) -> None:
         """`make_node` opens the node from settings as JSON; tests put a double of `_core.Node` in its place.
 
         `role` is what the core is told beside the settings: which part of a node of several processes it is. `buckets`
         is a descriptor of the memory in which those keep the rates of callers together: see `shared_memory`. `clock`
-        measures them.
+        measures them. `heartbeats` go to the supervisor of those processes, and `processes` has the figures of all.
         """
         self.registry = Registry()
         self.admin_url: str | None = None
@@ -97,6 +102,8 @@ class App:
         self._role = role or {}
         self._buckets = buckets
         self._clock = clock
+        self._heartbeats = heartbeats
+        self._processes = processes
         self._node: Any = None
         self._open = Limits().open
         # Seconds, as the settings say from `startup` on.
@@ -120,6 +127,8 @@ class App:
 
         Raises `SettingsError`, `NodeError` and `AddressError`.
         """
+        if self._heartbeats is not None:
+            self._heartbeats.start()
         settings = self._settings or from_environment(os.environ)
         # Before anything is opened.
         admin = _place_of(settings.admin)
@@ -138,13 +147,15 @@ class App:
         loop = asyncio.get_running_loop()
         dispatcher.calls.completions.attach(loop)
         node.start()
+        if self._heartbeats is not None:
+            self._heartbeats.node = node
         self._node, self._dispatcher, self._open = node, dispatcher, settings.limits.open
         self._bodies = bodies = Bodies(loop, settings.limits.wait)
         self._connections = connections = Connections(
             dispatcher.calls.completions.hub, settings.limits, loop, self.ahead
         )
         self._drain_time, self._drain_delay = settings.drain_time / 1000, settings.drain_delay / 1000
-        handler = Handler(node, callers, settings, connections)
+        handler = Handler(node, callers, settings, connections, processes=self._processes)
         self._endpoint = Endpoint(handler, bodies, connections)
         if "follow" in self._role:
             loop.call_soon(self._report, loop, handler)
@@ -167,6 +178,7 @@ class App:
     def _open_access(self, settings: Settings, node: Any) -> tuple[dict[str, Tier], Callers]:
         """What tells callers apart. Raises `NodeError`."""
         from foreseal._core import Buckets, method_names
+        from foreseal._core import Caller as ScheduledCaller
 
         try:
             tiers = tiers_of(settings, node, self.registry, method_names())
@@ -177,13 +189,16 @@ class App:
         except SettingsError as error:
             raise NodeError("settings", str(error)) from None
         access = settings.access
+        buckets = Buckets(self._buckets, slots(access.buckets))
         callers = Callers(
             tiers,
             keys,
-            Buckets(self._buckets, slots(access.buckets)),
+            buckets,
             self._clock,
+            lambda name, dedicated, cpu, burst: ScheduledCaller(name, dedicated, buckets, cpu, burst),
             public=settings.public,
             proxies=access.trusted_proxies,
+            wrong_keys=(access.wrong_key_rate, access.wrong_key_burst),
         )
         return tiers, callers
 
@@ -195,8 +210,8 @@ class App:
         connections: Connections,
         where: socket.socket | Path,
     ) -> None:
-        # granian is imported only where a listener of our own is wanted: another server may be in front.
-        from foreseal.server.listener import Listener
+        # Imported only where there is an admin listener.
+        from foreseal.server.direct import DirectListener
         from foreseal.server.unix_listener import UnixListener
 
         node = self._node.for_admin()
@@ -209,9 +224,13 @@ class App:
             tier="admin",
         )
         administrators = Anyone(Tier("admin", settings.limits, answering))
-        handler = Handler(node, administrators, settings, connections, admin=True)
+        handler = Handler(node, administrators, settings, connections, admin=True, processes=self._processes)
         endpoint = Endpoint(handler, bodies, connections)
-        self._admin = UnixListener(endpoint, where) if isinstance(where, Path) else Listener(endpoint, where)
+        if isinstance(where, Path):
+            self._admin = UnixListener(endpoint, where)
+        else:
+            # The socket itself is closed at the end of the start, whatever comes of that.
+            self._admin = DirectListener(endpoint, where.dup())  # noqa: ASYNC240 - of a socket
         if not await self._admin.start():
             raise AddressError(f"cannot listen on {self._admin.url}")
         self.admin_url = self._admin.url
@@ -250,9 +269,19 @@ class App:
     async def begin_stop(self) -> None:
         """Say on `/readyz` that the node stops, and end connections with their next response. Then wait for as long as
         load balancers are given to notice; calls are answered meanwhile."""
+        self._end_heartbeats()
         if self._endpoint is not None:
             self._endpoint.stop()
         await self.patiently(asyncio.sleep(self._drain_delay))
+
+    def _end_heartbeats(self) -> None:
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+
+    @property
+    def stop_time(self) -> float:
+        """Seconds from a signal to stop to the end of the process, at most. Raises `SettingsError`."""
+        return (self._settings or from_environment(os.environ)).stop_time
 
     def time_left(self) -> float:
         """Seconds that calls under way still get to finish, never less than it takes to see that there are none.
@@ -303,6 +332,7 @@ class App:
 
         Raises what had ended the admin listener.
         """
+        self._end_heartbeats()
         if self._dispatcher is None or self._bodies is None:
             return
         await self.patiently(self.disconnect())

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from weakref import WeakValueDictionary
 
-from foreseal.rpc.meter import Bucket, Buckets, Clock, Meter
-from foreseal.rpc.rate import Rate, burst_of
+from foreseal.rpc.meter import Bucket, Buckets, Clock, CpuBudget, Meter, ScheduledCaller
+from foreseal.rpc.rate import NONE, Rate, burst_of
+from foreseal.rpc.refused import Refused
 from foreseal.server.access import Headers
 from foreseal.server.keys import Key, Keys
 from foreseal.server.settings.model import DEDICATED, PUBLIC
@@ -26,8 +27,20 @@ Peer = tuple[str, int] | None
 """Address and port that a connection comes from, as ASGI has it."""
 
 
+Schedule = Callable[[bytes, bool, int, int], ScheduledCaller]
+"""Makes a caller of the core's scheduler: of its name, whether it is dedicated, its processor time and burst in ms."""
+
+
 class WrongKey(Exception):
     """The caller gave a key that is not taken; the message says why."""
+
+
+class TooManyWrongKeys(Exception):
+    """The caller's address has sent too many wrong keys: no key of it is checked for `seconds`."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"too many wrong API keys from this address: try again in {seconds} s")
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,12 @@ class Caller:
     address: str = ""
     """Of an anonymous caller with bounds of its own: an IPv4 address, or the first 64 bits of an IPv6 one."""
     meter: Meter | None = None
-    """What it uses up; None for an anonymous one without bounds of its own."""
+    """What it uses up, and its turn; None for administrators."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has neither a key nor limits of its own: nothing is to be checked for each call."""
+        return self.key is None and (self.meter is None or not self.meter.is_limited)
 
 
 class Anyone:
@@ -47,6 +65,7 @@ class Anyone:
 
     def __init__(self, tier: Tier) -> None:
         self.tiers = (tier,)
+        self.anonymous = tier
         self.anyone = Caller(tier)
 
     def identify(self, _peer: Peer, _headers: Headers) -> Caller:
@@ -56,6 +75,10 @@ class Anyone:
     def holds(self, _caller: Caller) -> bool:
         """Whether the caller is still welcome."""
         return True
+
+    def is_proxy(self, _address: str) -> bool:
+        """Return `True` for a trusted proxy."""
+        return False
 
 
 class Callers:
@@ -67,36 +90,45 @@ class Callers:
         keys: Keys,
         buckets: Buckets,
         clock: Clock,
+        schedule: Schedule | None = None,
         *,
         public: bool,
         proxies: frozenset[str] = frozenset(),
+        wrong_keys: tuple[Rate, int] = (NONE, 1),
     ) -> None:
-        """`public`: whether a caller without a key is a public one. `proxies` are networks whose word counts."""
+        """`public`: whether a caller without a key is a public one. `proxies` are networks whose word counts.
+
+        `schedule` makes the callers of the core's scheduler: without it all share one turn. `wrong_keys` are the rate
+        and burst of requests with a wrong key from one address.
+        """
+        self._schedule = schedule
         self.tiers = tuple(tiers.values())
         self._tiers = tiers
         self._keys = keys
         self._buckets = buckets
         self._clock = clock
-        self._anonymous = tiers[PUBLIC if public else DEDICATED]
+        self.anonymous = self._anonymous = tiers[PUBLIC if public else DEDICATED]
+        """The tier of callers without a key."""
+        self._wrong_keys = wrong_keys
+        # Of addresses that sent a wrong key.
+        self._failures: dict[str, Bucket] = {}
         self._proxies = tuple(ipaddress.ip_network(name) for name in sorted(proxies))
         self._by_host: dict[str, Caller] = {}
         self._by_key: dict[str, Caller] = {}
         # Of whoever has something under way, or called of late, by what it measures.
         self._meters: WeakValueDictionary[tuple[bytes, str, Rate, int], Meter] = WeakValueDictionary()
-        self.anyone = None if self._anonymous.is_metered else Caller(self._anonymous)
-        """Who calls without a key, where all who do are the same; None where they have bounds of their own."""
+        self.anyone: Caller | None = None
+        """None: each address has its own turn."""
         self._timer: asyncio.TimerHandle | None = None
 
     def identify(self, peer: Peer, headers: Headers) -> Caller:
-        """Who calls. Raises `WrongKey`: who gave a key is never taken for somebody without one."""
+        """Who calls. Raises `WrongKey` and `TooManyWrongKeys`: a wrong key is never anonymous access."""
         if b"authorization" in headers or b"x-api-key" in headers:
-            return self._with_key(_key_in(headers))
-        if self.anyone is not None:
-            return self.anyone
+            return self._keyed(network_of(self._host(peer, headers)), headers)
         host = self._host(peer, headers)
         caller = self._by_host.get(host)
         if caller is None:
-            address = _bucket_address(host)
+            address = network_of(host)
             caller = Caller(self._anonymous, None, address, self._meter(b"a" + address.encode(), self._anonymous))
             _remember(self._by_host, host, caller)
         return caller
@@ -116,6 +148,32 @@ class Callers:
         """Look no more."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def is_proxy(self, address: str) -> bool:
+        """Return `True` for a trusted proxy."""
+        return self._is_proxy(address)
+
+    def _keyed(self, address: str, headers: Headers) -> Caller:
+        """Find the caller by its key. A wrong key counts against its address; a valid one is always accepted."""
+        try:
+            return self._with_key(_key_in(headers))
+        except WrongKey:
+            refusal = self._count_failure(address)
+            if refusal is not None:
+                raise TooManyWrongKeys(refusal.seconds) from None
+            raise
+
+    def _count_failure(self, address: str) -> Refused | None:
+        rate, burst = self._wrong_keys
+        if not rate.calls:
+            return None
+        failures = self._failures.get(address)
+        if failures is None:
+            if len(self._failures) >= _REMEMBERED:
+                self._failures.clear()
+            failures = Bucket(self._buckets, b"f" + address.encode(), rate, burst, self._clock)
+            self._failures[address] = failures
+        return failures.take("")
 
     def _with_key(self, text: str) -> Caller:
         key = self._keys.find(text)
@@ -138,7 +196,14 @@ class Callers:
         if meter is None:
             bucket = Bucket(self._buckets, name, rate, burst, self._clock) if rate.calls else None
             ident = None if key is None else key.id
-            self._meters[measured] = meter = Meter(bucket, tier.limits.caller_calls, tier.refusals, ident)
+            scheduled = cpu = None
+            if self._schedule is not None:
+                scheduled = self._schedule(name, tier.name == DEDICATED, tier.cpu, tier.cpu_burst)
+                cpu = CpuBudget(scheduled, self._clock, tier.cpu, tier.cpu_burst) if tier.cpu else None
+            most = tier.limits.caller_calls
+            meter = Meter(bucket, most, tier.refusals, ident, scheduled, cpu)
+            meter.is_limited = meter.is_limited or tier.is_metered
+            self._meters[measured] = meter
         return meter
 
     def _host(self, peer: Peer, headers: Headers) -> str:
@@ -193,8 +258,8 @@ def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
 
 
-def _bucket_address(text: str) -> str:
-    """What stands for an address: who has one of IPv6 has all with the same first 64 bits."""
+def network_of(text: str) -> str:
+    """Return the network that stands for an address: itself, or the first 64 bits of an IPv6 one."""
     address = _parsed(text)
     if address is None:
         # A Unix socket, or a proxy's own word: all of them are one caller.

@@ -20,6 +20,8 @@ NORMAL, GOING_AWAY, POLICY_VIOLATION, TOO_BIG, INTERNAL, TRY_AGAIN_LATER = 1000,
 CLOSE_TIME = 10.0
 """Seconds that a client has for taking the close frame; then the connection is cut."""
 _FLUSH_TIME = 1.0
+# Seconds without reading after a refusal: doubled with each further one in a row.
+_FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
 # Frames after which other connections get their turn, where the server in front took them without waiting.
 _FRAMES_OF_A_TURN = 64
 
@@ -49,7 +51,10 @@ class Connection:
         self._most_calls = limits.connection_calls
         self._ahead = ahead
         self._frames = 0
-        self._session = caller.tier.dispatcher.session(self)
+        self._refusals = 0
+        # Seconds without reading before the next message, after a refusal.
+        self._delay = 0.0
+        self._session = caller.tier.dispatcher.session(self, caller.meter)
         self._answer_frames = caller.tier.dispatcher.converse
         # None where the client has left.
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
@@ -68,7 +73,7 @@ class Connection:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
             self._websocket.take = self.take
-            if self._caller.key is None and self._caller.meter is None:
+            if self._caller.is_plain:
                 self._websocket.converse = self.converse
             ending = await self._ending
         finally:
@@ -96,7 +101,7 @@ class Connection:
     def take(self, body: bytes) -> bool:
         """Begin with a request at once, if nothing has to be waited for; false leaves it to whoever reads."""
         held = self._holding is not None and not self._holding.left
-        if held or self._is_full() or self._ending.done() or len(body) > self._largest:
+        if held or self._delay or self._is_full() or self._ending.done() or len(body) > self._largest:
             return False
         self.quiet = 0
         self.review()
@@ -200,6 +205,9 @@ class Connection:
 
     async def _room(self) -> None:
         """Wait until one more request may be taken."""
+        if self._delay:
+            await asyncio.sleep(self._delay)
+            self._delay = 0.0
         if self._holding is not None:
             await self._holding.has_left()
             self._holding = None
@@ -223,7 +231,13 @@ class Connection:
 
     def _say(self, exchange: Exchange, reply: Reply) -> None:
         # The HTTP status has no place here: the body says all.
-        _, answer, _ = reply
+        _, answer, seconds = reply
+        if seconds:
+            # Refusals must not use up the event loop.
+            self._delay = min(_FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS)), seconds, _MAX_DELAY)
+            self._refusals += 1
+        else:
+            self._refusals = 0
         if answer and not (self.outbox.is_empty and self._websocket.send_now(answer)):
             self.outbox.answer(answer.decode())
         exchange.answered(answer)

@@ -56,6 +56,14 @@ class Connections:
         except Gone as gone:
             log.debug("a client left during the handshake: %s", gone)
 
+    async def deny(self, websocket: Socket, response: Response) -> None:
+        """Answer a handshake with an HTTP response in place of a connection."""
+        try:
+            if await websocket.connect():
+                await websocket.deny(response)
+        except Gone as gone:
+            log.debug("a client left during the handshake: %s", gone)
+
     def review(self) -> None:
         """Close those whose API keys are no longer good."""
         for connection in tuple(self._open):

@@ -1,13 +1,19 @@
 """HTTP requests and WebSockets of the ASGI protocol, handed to one handler."""
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
+from foreseal.rpc.dispatch import Reply
 from foreseal.server.access import Headers
 from foreseal.server.bodies import Bodies
-from foreseal.server.callers import Peer
+from foreseal.server.callers import Caller, Peer
 from foreseal.server.connections import Connections
 from foreseal.server.handler import CLOSE, Answer, Handler, Response
+from foreseal.server.http_headers import framing_error, is_host, is_websocket_key, repeated_header
 from foreseal.server.websocket import Receive, Scope, Send, WebSocket
+
+INCOMPLETE = "the body is not complete"
 
 
 class Endpoint:
@@ -29,61 +35,140 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request, or one WebSocket to its end."""
+        headers = dict(scope["headers"])
         if scope["type"] == "websocket":
             websocket = WebSocket(scope, receive, send)
-            headers = dict(scope["headers"])
+            malformed = self._malformed(scope, headers)
+            if malformed is not None:
+                await self.connections.deny(websocket, malformed)
+                return
             await self.connections.serve(self.handler, websocket, scope["path"], scope.get("client"), headers)
             return
-        headers = dict(scope["headers"])
-        response: Answer | None = self.handler.route(scope["method"], scope["path"], headers)
+        response = self._malformed(scope, headers) or self.handler.route(scope["method"], scope["path"], headers)
         if response is None:
-            response = await self._call(scope.get("client"), headers, receive)
-        status, lines, answer = response
+            answer = await self._call(scope.get("client"), headers, receive)
+            if answer is None:
+                return
+        else:
+            answer = self.handler.for_page(response, headers)
+        status, lines, body = answer
         if self.handler.leaving and CLOSE not in lines:
             lines.append(CLOSE)
         await send({"type": "http.response.start", "status": status, "headers": lines})
-        await send({"type": "http.response.body", "body": answer})
+        await send({"type": "http.response.body", "body": body})
 
-    async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> Answer:
-        """Read the body of a call and answer it."""
-        body: bytes | None
-        handler, bodies = self.handler, self.bodies
+    def _malformed(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the response to a head that a strict server refuses and this one did not; None for a good one."""
+        if len(headers) != len(scope["headers"]):
+            name = repeated_header(scope["headers"])
+            if name is not None:
+                return self.handler.malformed(f"the header {name.decode('latin-1')} is there twice")
+        host = headers.get(b"host", b"")
+        if not host and scope.get("http_version") == "1.1":
+            return self.handler.malformed("the Host header is missing")
+        if not is_host(host):
+            return self.handler.malformed("the Host header is not a host name")
+        text = framing_error(headers) if b"transfer-encoding" in headers else None
+        if scope["type"] == "websocket":
+            text = text or _handshake_error(scope, headers)
+        elif headers.get(b"expect", b"100-continue").lower() != b"100-continue":
+            text = "the only expectation is 100-continue"
+        return None if text is None else self.handler.malformed(text)
+
+    async def _call(self, peer: Peer, headers: Headers, receive: Receive) -> Answer | None:
+        """Read the body of a call and answer it; None where the client has left."""
+        handler = self.handler
         caller = handler.identify(peer, headers)
         if isinstance(caller, Response):
-            return caller
-        tier = caller.tier
+            return handler.for_page(caller, headers)
+        body = await self._body(caller, headers, receive)
+        if isinstance(body, Response):
+            return handler.for_page(body, headers)
+        view = handler.view_header()
+        reply = caller.tier.answer(body, None, caller.meter)
+        if isinstance(reply, tuple):
+            status, answer, seconds = reply
+        else:
+            found = await _unless_disconnected(reply, receive)
+            if found is None:
+                return None
+            status, answer, seconds = found
+        # A plain tuple: making a named one takes as long as parsing a call.
+        return status, handler.response_headers(seconds, view, headers), answer
+
+    async def _body(self, caller: Caller, headers: Headers, receive: Receive) -> bytes | Response:
+        """Read the body of a call, or return the response in place of its answer."""
+        handler, bodies, largest = self.handler, self.bodies, caller.tier.largest
         reading = bodies.begin()
         try:
             message = await receive()
+            if message["type"] != "http.request":
+                return handler.malformed(INCOMPLETE)
             body = first = message.get("body", b"")
-            # The message after the declared length is empty and costs a thread hop under granian: it is not asked for.
-            if message.get("more_body", False) and headers.get(b"content-length") != b"%d" % len(first):
-                body = await _read_on(first, headers.get(b"content-length"), receive, tier.largest)
+            # The message after the declared length is empty and costs a thread hop under granian: it is not received.
+            declared = headers.get(b"content-length")
+            if message.get("more_body", False) and declared != b"%d" % len(first):
+                read = await _read_on(first, declared, receive, largest)
+                if isinstance(read, str):
+                    return handler.malformed(read)
+                if read is None:
+                    return handler.too_large(caller)
+                body = read
+            elif declared is not None and declared.isdigit() and int(declared) != len(first):
+                return handler.malformed(INCOMPLETE)
         except asyncio.CancelledError:
             if not bodies.was_late(reading):
                 raise
             return handler.too_slow()
         finally:
             bodies.end(reading)
-        if body is None or len(body) > tier.largest:
-            return handler.too_large(caller)
-        view = handler.view_header()
-        reply = tier.answer(body, None, caller.meter)
-        status, answer, seconds = reply if isinstance(reply, tuple) else await reply
-        # A plain tuple: making a named one takes as long as parsing a call.
-        return status, handler.response_headers(seconds, view, headers), answer
+        return handler.too_large(caller) if len(body) > largest else bytes(body)
 
 
-async def _read_on(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | None:
-    """The whole body that began with `body`; None as soon as it is larger than `largest`."""
+def _handshake_error(scope: Scope, headers: Headers) -> str | None:
+    """Return what is wrong with a WebSocket handshake that the server in front accepted; None if nothing is."""
+    key = headers.get(b"sec-websocket-key")
+    if key is not None and not is_websocket_key(key):
+        return "Sec-WebSocket-Key must be 16 bytes in base64"
+    if scope.get("http_version") == "1.0":
+        return "HTTP/1.0 has no WebSockets"
+    if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+        return "a WebSocket handshake has no body"
+    return None
+
+
+async def _read_on(body: bytes, declared: bytes | None, receive: Receive, largest: int) -> bytes | str | None:
+    """Read the whole body that began with `body`.
+
+    None as soon as it is larger than `largest`; a text that says what is wrong with one that is not to be executed.
+    """
     # Not every server in front refuses a length that is none; then the body ends where the server says.
     length = int(declared) if declared is not None and declared.isdigit() else None
-    parts, size = [body], len(body)
-    while size <= largest:
+    whole = bytearray(body)
+    while len(whole) <= largest:
         message = await receive()
-        part = message.get("body", b"")
-        parts.append(part)
-        size += len(part)
-        if size == length or not message.get("more_body", False):
+        if message["type"] != "http.request":
+            return INCOMPLETE
+        whole += message.get("body", b"")
+        if len(whole) == length:
             break
-    return b"".join(parts) if size <= largest else None
+        if not message.get("more_body", False):
+            return INCOMPLETE if length is not None and len(whole) != length else bytes(whole)
+    return bytes(whole) if len(whole) <= largest else None
+
+
+async def _unless_disconnected(reply: Coroutine[Any, Any, Reply], receive: Receive) -> Reply | None:
+    """Wait for a reply; when the client disconnects it is cancelled and None is returned."""
+    answering, leaving = asyncio.ensure_future(reply), asyncio.ensure_future(_disconnect(receive))
+    try:
+        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else None
+    finally:
+        leaving.cancel()
+        answering.cancel()
+
+
+async def _disconnect(receive: Receive) -> None:
+    """Wait until the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

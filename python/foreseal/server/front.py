@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import uvloop
 
 from foreseal.server.app import App
-from foreseal.server.listener import AHEAD, Listener
-from foreseal.server.listening import DIRECT, GRANIAN, listen, room
+from foreseal.server.direct import DirectListener
+from foreseal.server.listening import ASGI, NATIVE, listen, reserve, room
+from foreseal.server.settings.model import STOP_MARGIN
 from foreseal.server.shared import LEAVE, SharedSocket
 from foreseal.server.tls import Tls
 
@@ -24,7 +25,7 @@ Told = Callable[[], None]
 
 
 class AnyListener(Protocol):
-    """A listener of either front."""
+    """A listener of either transport."""
 
     url: str
     serving: "asyncio.Future[None] | None"
@@ -35,9 +36,6 @@ class AnyListener(Protocol):
     async def stop(self, seconds: float = ...) -> None:
         """Take no more connections and wait for the end, at most so long."""
 
-    def leave(self, shared: SharedSocket) -> None:
-        """Take no more connections from the socket that it shares; those that are there go on."""
-
 
 def serve(
     app: App,
@@ -45,14 +43,20 @@ def serve(
     port: int,
     on_listening: Callable[[str], None],
     tls: Tls | None = None,
-    front: str = GRANIAN,
+    transport: str = NATIVE,
 ) -> None:
     """Start the application, answer on `host`:`port` (0: any free port) until SIGINT or SIGTERM, stop in good order.
 
-    `front` is one of `FRONTS`. `on_listening` gets the URL once requests are answered. Raises `AddressError`, and what
-    `App.startup` and `App.started` raise: a node whose journal cannot be replayed ends the server.
+    `transport` is one of `TRANSPORTS`. `on_listening` gets the URL once requests are answered. Raises `AddressError`,
+    and what `App.startup` and `App.started` raise: a node whose journal cannot be replayed ends the server.
     """
-    _run(_serve(app, host, port, on_listening, _maker(app, front, tls)))
+    if transport == ASGI:
+        from foreseal.server.listener import AHEAD, Listener
+
+        app.ahead = AHEAD
+        _run(_serve(app, reserve, (host, port), on_listening, lambda held: Listener(app, held, tls, room(app.open))))
+        return
+    _run(_serve(app, listen, (host, port), on_listening, lambda held: _native(app, held, tls)))
 
 
 def serve_shared(
@@ -61,14 +65,13 @@ def serve_shared(
     on_listening: Told,
     on_ready: Told,
     tls: Tls | None = None,
-    front: str = GRANIAN,
 ) -> None:
-    """As `serve`, on a socket that other processes accept from as well. Stopped by SIGTERM, or by `LEAVE`: then its
-    clients are led over to the others first.
+    """As `serve` with the native transport, on a socket that other processes accept from as well.
 
-    `on_ready` is called when the application has started.
+    Stopped by SIGTERM, or by `LEAVE`: then its clients are led over to the others first. `on_ready` is called when the
+    application has started.
     """
-    _run(_serve_shared(app, shared, on_listening, on_ready, _maker(app, front, tls)))
+    _run(_serve_shared(app, shared, on_listening, on_ready, tls))
 
 
 def hold(app: App, on_open: Told, on_ready: Told) -> None:
@@ -81,26 +84,22 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(work)
 
 
-def _maker(app: App, front: str, tls: Tls | None) -> Callable[[socket.socket], AnyListener]:
-    """What makes the listener of a front, once the application has started."""
-    if front == DIRECT:
-        from foreseal.server.direct import DirectListener
-
-        return lambda listening: DirectListener(app.endpoint, listening, tls, room(app.open))
-    return lambda listening: Listener(app, listening, tls, room(app.open))
+def _native(app: App, listening: socket.socket, tls: Tls | None) -> DirectListener:
+    """Make the listener, once the application has started."""
+    return DirectListener(app.endpoint, listening, tls, room(app.open))
 
 
 async def _serve(
     app: App,
-    host: str,
-    port: int,
+    bind: Callable[[str, int], socket.socket],
+    address: tuple[str, int],
     on_listening: Callable[[str], None],
     make: Callable[[socket.socket], AnyListener],
 ) -> None:
     stop = _on(signal.SIGINT, signal.SIGTERM, again=app.hurry)
-    app.ahead = AHEAD
+    _limit_stop(app, signal.SIGINT, signal.SIGTERM)
     # Before anything is opened.
-    with listen(host, port) as listening:
+    with bind(*address) as listening:
         await app.startup()
         try:
             if not stop.is_set():
@@ -121,14 +120,14 @@ async def _serve_shared(
     shared: SharedSocket,
     on_listening: Told,
     on_ready: Told,
-    make: Callable[[socket.socket], AnyListener],
+    tls: Tls | None,
 ) -> None:
     stop, leave = _on(signal.SIGTERM, again=app.hurry), _on(LEAVE)
-    app.ahead = AHEAD
+    _limit_stop(app, signal.SIGTERM)
     with shared.listening:
         await app.startup()
         try:
-            listener = make(shared.listening)
+            listener = _native(app, shared.listening, tls)
             try:
                 if await listener.start():
                     on_listening()
@@ -139,7 +138,7 @@ async def _serve_shared(
                 unfit.cancel()
             finally:
                 if leave.is_set():
-                    listener.leave(shared)
+                    listener.leave()
                     await app.leave()
                     await _first(stop.wait(), shared.left(LEAVE_TIME))
                 else:
@@ -158,12 +157,20 @@ async def _end(app: App, listener: AnyListener) -> None:
 
 async def _hold(app: App, on_open: Told, on_ready: Told) -> None:
     stop = _on(signal.SIGTERM)
+    _limit_stop(app, signal.SIGTERM)
     await app.startup()
     try:
         on_open()
         await _until((stop,), app, [], on_ready)
     finally:
         await app.shutdown()
+
+
+def _limit_stop(app: App, *numbers: int) -> None:
+    """End this process with exit code 1 when a stop by one of these signals exceeds its time, whatever is wedged."""
+    from foreseal._core import start_stop_watchdog
+
+    start_stop_watchdog(numbers, app.stop_time, STOP_MARGIN / 1000)
 
 
 def _on(*numbers: int, again: Told | None = None) -> asyncio.Event:

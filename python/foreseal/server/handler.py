@@ -6,13 +6,15 @@ from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
-from foreseal.rpc.refused import UNKNOWN
-from foreseal.server.access import CORS, PREFLIGHT, Headers
-from foreseal.server.callers import Anyone, Caller, Callers, Peer, WrongKey
+from foreseal.rpc.refused import TOO_MANY, UNKNOWN
+from foreseal.server.access import Headers, Origins
+from foreseal.server.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey
 from foreseal.server.metrics import Watched, join, render
 from foreseal.server.metrics.read import Node as Measured
 from foreseal.server.metrics.read import Streams
+from foreseal.server.process_table import ProcessTable
 from foreseal.server.settings import Settings
+from foreseal.server.transport_limits import transport_limits
 
 JSON = (b"content-type", b"application/json")
 TEXT = (b"content-type", b"text/plain; charset=utf-8")
@@ -23,10 +25,12 @@ RETRY_AFTER = (b"retry-after", b"1")
 # would send its next request into the closing connection.
 CLOSE = (b"connection", b"close")
 
+WRONG_ORIGIN = "pages of this origin may not call: allow it with --allowed-origin"
 WRONG_HOST = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
 
-# Heads remembered at most.
-_REMEMBERED = 256
+# Heads remembered at most, and the largest of them in bytes.
+_REMEMBERED, _MAX_REMEMBERED = 256, 1024
+_NO_CONTENT = 204
 # Of a content length that is worth reading as a number.
 _MOST_DIGITS = 18
 
@@ -61,8 +65,9 @@ class Handler:
         connections: Streams,
         *,
         admin: bool = False,
+        processes: ProcessTable | None = None,
     ) -> None:
-        """`connections` are those of the process, for its metrics.
+        """`connections` are those of the process, for its metrics, and `processes` the figures of all processes.
 
         `admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all.
         """
@@ -81,21 +86,25 @@ class Handler:
         # Spares the usual caller a call.
         self._anyone = callers.anyone
         self._connections = connections
+        self._processes = processes
         self._admin = admin
-        self._browsers = settings.browsers and not admin
+        self._origins = Origins(frozenset(), loopback=False) if admin else settings.endpoint_origins()
         self._hosts = settings.admin_hosts() if admin else settings.endpoint_hosts()
-        self._common = CORS if self._browsers else []
         # Heads of calls found good, by what `_check` looks at, so that the usual ones cost one look-up.
-        self._good: set[tuple[str, str, bytes | None, bytes | None]] = set()
+        self._good: set[tuple[str, str, bytes | None, bytes | None, bytes | None]] = set()
+        self.refusals = callers.anonymous.refusals
+        """Connections and requests refused or closed for bounds of the transport, by reason."""
+        self.transport_limits = transport_limits(callers.anonymous.limits, callers.is_proxy)
 
     def route(self, verb: str, path: str, headers: Headers) -> Response | None:
         """Answer from the head of a request, whoever sent it; None for a call."""
-        head = (verb, path, headers.get(b"content-type"), headers.get(b"host"))
-        if head not in self._good or (self._admin and b"origin" in headers):
+        kind, host, origin = headers.get(b"content-type"), headers.get(b"host"), headers.get(b"origin")
+        head = (verb, path, kind, host, origin)
+        if head not in self._good:
             response = self._check(verb, path, headers)
             if response is not None:
                 return _unread(response, headers)
-            if len(self._good) < _REMEMBERED:
+            if len(self._good) < _REMEMBERED and sum(map(len, filter(None, head))) <= _MAX_REMEMBERED:
                 self._good.add(head)
         return None
 
@@ -107,6 +116,9 @@ class Handler:
                 caller = self._callers.identify(peer, headers)
             except WrongKey as error:
                 return _unread(self._unknown(str(error)), headers)
+            except TooManyWrongKeys as error:
+                self.refusals["wrong_keys"] += 1
+                return _unread(_too_many(error), headers)
         size = headers.get(b"content-length", b"")
         if len(size) >= self._digits and _is_larger(size, caller.tier.limits.body):
             return self.too_large(caller)
@@ -124,8 +136,8 @@ class Handler:
         """
         if not self._hosts.accepts(headers):
             return self._text(403, WRONG_HOST)
-        if b"origin" in headers and not self._browsers:
-            return self._text(403, "pages may not connect here")
+        if b"origin" in headers and not self._origins.accepts(headers):
+            return self._text(403, WRONG_ORIGIN if self._origins.is_open else "pages may not connect here")
         return None if path == "/" else self._text(404, "nothing here: the WebSocket is at /")
 
     def busy(self, text: str, status: int = 503) -> Response:
@@ -140,12 +152,14 @@ class Handler:
         if self._admin and b"origin" in headers:
             # A page may send a body without a content type, and no browser asks before it does.
             return self._text(403, "pages may not call the admin listener")
+        if self._origins.refuses(headers):
+            return self._text(403, WRONG_ORIGIN)
         if path != "/":
             return self._page(verb, path)
         if verb != "POST":
-            if verb == "OPTIONS" and self._browsers:
-                return Response(204, [*PREFLIGHT], b"")
-            return self._wrong_verb(b"POST, OPTIONS" if self._browsers else b"POST")
+            if verb == "OPTIONS" and self._origins.is_open:
+                return Response(204, self._origins.preflight(headers), b"")
+            return self._wrong_verb(b"POST, OPTIONS" if self._origins.is_open else b"POST")
         kind = headers.get(b"content-type")
         if kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
             return self._text(415, "the content type must be application/json")
@@ -153,7 +167,8 @@ class Handler:
 
     def metrics(self) -> str:
         """The figures of this process."""
-        return render(Watched(self._node, self._callers.tiers, self._connections), self._process)
+        watched = Watched(self._node, self._callers.tiers, self._connections, self._processes)
+        return render(watched, self._process)
 
     def view_header(self) -> tuple[bytes, bytes]:
         """How fresh the view is: take it before the call, so that it never claims a newer one than the answer's."""
@@ -164,21 +179,33 @@ class Handler:
         lines = [JSON, view]
         if seconds:
             lines.append((b"retry-after", b"%d" % seconds))
-        # Only browsers send an origin; everybody else is spared the two lines.
-        if self._browsers and b"origin" in headers:
-            lines += CORS
+        # Only browsers send an origin.
+        if b"origin" in headers:
+            lines += self._origins.cors(headers)
         return lines
+
+    def for_page(self, response: Response, headers: Headers) -> Response:
+        """Add the lines that let a page read a response made from the head of its request."""
+        if b"origin" in headers and response.status != _NO_CONTENT:
+            response.headers.extend(self._origins.cors(headers))
+        return response
+
+    def malformed(self, text: str) -> Response:
+        """Return the response to a request that is not executed because of its form."""
+        response = self._text(400, text)
+        response.headers.append(CLOSE)
+        return response
 
     def too_large(self, caller: Caller) -> Response:
         """The response to a body beyond the caller's limit; whoever reads the body stops there."""
         most = caller.tier.limits.body
         error: RpcError = over_limit("body", most, f"the body is larger than {most} bytes")
-        return Response(413, [JSON, CLOSE, *self._common], failure(NULL, error))
+        return Response(413, [JSON, CLOSE], failure(NULL, error))
 
     def too_slow(self) -> Response:
         """The response to a body that did not come in time."""
         error: RpcError = over_limit("wait", self._longest_wait, f"no whole body came within {self._longest_wait} ms")
-        return Response(408, [JSON, CLOSE, *self._common], failure(NULL, error))
+        return Response(408, [JSON, CLOSE], failure(NULL, error))
 
     def _page(self, verb: str, path: str) -> Response:
         if path not in ("/healthz", "/readyz", "/metrics"):
@@ -188,15 +215,20 @@ class Handler:
         if path == "/metrics":
             reports = [text.decode() for *_, text in self._node.reports()] if self._admin else []
             text = join([self.metrics(), *reports]) if reports else self.metrics()
-            return Response(200, [METRICS, *self._common], text.encode())
+            return Response(200, [METRICS], text.encode())
         if path == "/readyz" and self.stopping:
             return self._text(503, "stopping")
         good, reason = self._node.health() if path == "/healthz" else self._node.ready()
-        return self._text(200, "ok") if good else self._text(503, reason)
+        status, text = (200, "ok") if good else (503, reason)
+        return self._text(status, text if path == "/healthz" else f"{text}\n{self._queues()}")
+
+    def _queues(self) -> str:
+        waits = ", ".join(f"{lane} {seconds * 1000:.0f} ms" for lane, seconds in self._node.waiting())
+        return f"oldest waiting call: {waits}"
 
     def _unknown(self, text: str) -> Response:
         body = failure(NULL, RpcError(codes.FORBIDDEN, text, None))
-        return Response(UNKNOWN, [JSON, CHALLENGE, *self._common], body)
+        return Response(UNKNOWN, [JSON, CHALLENGE], body)
 
     def _wrong_verb(self, allowed: bytes) -> Response:
         response = self._text(405, f"allowed here: {allowed.decode()}")
@@ -204,7 +236,12 @@ class Handler:
         return response
 
     def _text(self, status: int, text: str) -> Response:
-        return Response(status, [TEXT, *self._common], text.encode() + b"\n")
+        return Response(status, [TEXT], text.encode() + b"\n")
+
+
+def _too_many(error: TooManyWrongKeys) -> Response:
+    body = failure(NULL, RpcError(codes.LIMIT, str(error), None))
+    return Response(TOO_MANY, [JSON, (b"retry-after", b"%d" % error.seconds)], body)
 
 
 def _unread(response: Response, headers: Headers) -> Response:

@@ -23,7 +23,11 @@ def changing(folder: Path) -> Iterator[dict[str, Key]]:
         with _writing(path):
             directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             held.callback(os.close, directory)
-            fcntl.flock(directory, fcntl.LOCK_EX)
+            # Not the folder itself: a running node holds the lock of that.
+            lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, _PRIVATE)
+            held.callback(os.close, lock)
+            _give_to_owner(lock, folder)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         found = keys.read(path)
         yield found
         with _writing(path):
@@ -46,10 +50,7 @@ def _replace(path: Path, content: bytes) -> None:
     new.unlink(missing_ok=True)
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     try:
-        owner = path.parent.stat()
-        if os.geteuid() == 0 and owner.st_uid != 0:
-            # The node does not run as root, and has to read it.
-            os.fchown(fd, owner.st_uid, owner.st_gid)
+        _give_to_owner(fd, path.parent)
         with open(fd, "wb", closefd=False) as file:
             file.write(content)
         os.fsync(fd)
@@ -59,3 +60,10 @@ def _replace(path: Path, content: bytes) -> None:
         raise
     finally:
         os.close(fd)
+
+
+def _give_to_owner(fd: int, folder: Path) -> None:
+    """Give a file that root has made to the owner of the data directory, whose node has to read it."""
+    owner = folder.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.fchown(fd, owner.st_uid, owner.st_gid)

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from foreseal.rpc.rate import Rate, burst_of, parse_rate
+from foreseal.server.checksum import has_checksum, sealed
 from foreseal.server.settings import SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 
@@ -20,7 +21,9 @@ log = logging.getLogger(__name__)
 FILE = "keys.json"
 """Its name in the data directory."""
 
-_VERSION = 1
+_VERSION = 2
+_OLDEST = 1
+"""Has no checksum; a file of it is written with one at the next change."""
 _ID_BYTES, _SECRET_BYTES = 5, 32
 _DIGITS = frozenset("0123456789abcdef")
 _YEAR_10000 = 253_402_300_800
@@ -85,7 +88,8 @@ def read(path: Path) -> dict[str, Key]:
     except OSError as error:
         raise KeyFileError(f"cannot read the API keys in {path}: {error.strerror or error}") from None
     try:
-        keys = [_key(entry) for entry in _entries(orjson.loads(data))]
+        checked = has_checksum(data)
+        keys = [_key(entry) for entry in _entries(orjson.loads(data), checked)]
     except (ValueError, TypeError) as error:
         raise KeyFileError(f"the API keys in {path} cannot be used: {error}") from None
     found = {key.id: key for key in keys}
@@ -97,15 +101,19 @@ def read(path: Path) -> dict[str, Key]:
 def encode(keys: Mapping[str, Key]) -> bytes:
     """The content of a file of these keys."""
     entries = [_entry(key) for key in keys.values()]
-    return orjson.dumps({"version": _VERSION, "keys": entries}, option=orjson.OPT_INDENT_2) + b"\n"
+    return sealed(orjson.dumps({"version": _VERSION, "keys": entries}, option=orjson.OPT_INDENT_2))
 
 
-def _entries(content: Any) -> list[Any]:
-    """What the file has. Raises ValueError."""
+def _entries(content: Any, checked: bool) -> list[Any]:
+    """Return the entries of the file. Raise ValueError."""
     match content:
-        case {"version": version, "keys": list(entries)} if version == _VERSION:
+        case {"version": version, "keys": list(entries)} if version == (_VERSION if checked else _OLDEST):
             return entries
-        case {"version": int(version)} if version != _VERSION:
+        case {"version": version, "keys": list()} if version in (_OLDEST, _VERSION):
+            raise ValueError(
+                "its checksum is missing" if version == _VERSION else "it has a checksum of a later version"
+            )
+        case {"version": int(version)} if version not in (_OLDEST, _VERSION):
             raise ValueError(f"it has version {version}, and this program knows {_VERSION}")
     raise ValueError("it has no version and no list of keys")
 

@@ -1,10 +1,9 @@
-"""granian inside this process, in front of one ASGI application."""
+"""The `asgi` transport: granian inside this process, in front of one ASGI application, by its public interface."""
 
 import asyncio
 import socket
 from typing import Any
 
-from granian import net
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
@@ -12,13 +11,14 @@ from granian.server.embed import Server
 
 from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
 from foreseal.server.logs import GRANIAN
-from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 
 # Messages that a WebSocket may begin to send at once. granian's one thread takes them up in this order and sends them
 # under a lock that is first come, first served. One at a time, each would wake that thread anew, which costs as much as
 # all the rest.
 AHEAD = 64
+# Attempts to reach a server that starts, and seconds between two of them.
+_ATTEMPTS, _PAUSE = 400, 0.005
 OPTIONS: dict[str, Any] = {
     "interface": Interfaces.ASGINL,
     "http": HTTPModes.http1,
@@ -28,52 +28,46 @@ OPTIONS: dict[str, Any] = {
     "log_level": LogLevels.error,
     "log_dictconfig": GRANIAN,
 }
-"""What every listener tells granian."""
-
-
-class BoundServer(Server):
-    """granian on a socket that listens already, and that other processes may accept from as well."""
-
-    def __init__(self, application: Any, listening: socket.socket, **options: Any) -> None:
-        """Takes `listening` over."""
-        super().__init__(application, **options)
-        listening.setblocking(False)
-        # What pickle hands granian's own workers: descriptor, whether it is a Unix socket, backlog.
-        holder: Any = vars(net)["SocketHolder"]
-        is_unix = listening.family == socket.AF_UNIX
-        self._bound = holder(listening.detach(), is_unix, BACKLOG)
-
-    def _init_shared_socket(self) -> None:
-        self._shd = self._bound
+"""Options of every listener."""
 
 
 class Listener:
-    """Answers on one socket from `start` to `stop`, on the event loop that runs."""
+    """Answers at one address from `start` to `stop`, on the event loop that runs.
 
-    def __init__(self, application: Any, listening: socket.socket, tls: Tls | None = None, most: int = BACKLOG) -> None:
-        """Takes over `listening`, which other processes may accept from as well.
+    granian binds a socket of its own and cannot be given one: `reserved` holds the address until then, bound and not
+    listening. So it is neither for a Unix socket nor for one that several processes share: the native transport is.
+    """
 
-        With `tls` it speaks HTTPS and WSS alone. `most` connections may be open, whatever they do: others wait.
+    def __init__(self, application: Any, reserved: socket.socket, tls: Tls | None = None, most: int = BACKLOG) -> None:
+        """`reserved` is what `reserve` returns; it stays open as long as the listener.
+
+        With `tls` it speaks HTTPS and WSS alone. At most `most` connections are open: others wait.
         """
-        self.url = url_of(listening, tls)
-        """Where this machine reaches it."""
+        self.url = url_of(reserved, tls)
+        """URL at which this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when the server ended by itself, with its failure if there was one."""
+        host, port, *_ = reserved.getsockname()
+        self._address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port  # noqa: S104 - compared with
         options = OPTIONS | {"backpressure": most} | (tls.options() if tls else {})
-        if listening.family != socket.AF_UNIX:
-            host, port, *_ = listening.getsockname()
-            options |= {"address": host, "port": port}
-        self._server = BoundServer(application, listening, **options)
+        self._server = Server(application, address=host, port=port, **options)
 
     async def start(self) -> bool:
-        """Answer; connections have waited in the socket. False if the server ended at once."""
+        """Answer. False if the server ended at once."""
         self.serving = asyncio.ensure_future(self._server.serve())
         await asyncio.sleep(0)
+        # granian does not report that it listens.
+        for _ in range(_ATTEMPTS):
+            if self.serving.done():
+                break
+            try:
+                _, writer = await asyncio.open_connection(*self._address)
+            except OSError:
+                await asyncio.sleep(_PAUSE)
+                continue
+            writer.close()
+            return True
         return not self.serving.done()
-
-    def leave(self, shared: SharedSocket) -> None:
-        """Take no more connections from the socket that it shares; those that are there go on."""
-        shared.leave()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
         """Take no more connections and wait for the end, at most so long. Raises what ended the server."""

@@ -9,8 +9,10 @@ from foreseal.server.tls import Tls
 
 log = logging.getLogger(__name__)
 
-FRONTS = GRANIAN, DIRECT = "granian", "direct"
-"""What speaks HTTP and WebSocket on a listener."""
+TRANSPORTS = NATIVE, ASGI = "native", "asgi"
+"""What speaks HTTP and WebSocket on a listener: an asyncio protocol of ours, or granian."""
+ALIASES = {"direct": NATIVE, "granian": ASGI}
+"""Former names of transports."""
 
 # Connections that wait to be accepted.
 BACKLOG = 1024
@@ -28,7 +30,18 @@ _RESERVED = 512
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on `host`:`port` (0: any free one). Raises `AddressError`."""
+    """Return a socket that listens on `host`:`port` (0: any free one). Raises `AddressError`."""
+    listening = reserve(host, port)
+    try:
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise _refused(host, port, error) from None
+    return listening
+
+
+def reserve(host: str, port: int) -> socket.socket:
+    """Return a socket that holds `host`:`port` (0: any free one) and does not listen. Raises `AddressError`."""
     try:
         family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listening = socket.socket(family, socket.SOCK_STREAM)
@@ -40,13 +53,16 @@ def listen(host: str, port: int) -> socket.socket:
             for option, value in _KEEP_ALIVE.items():
                 listening.setsockopt(socket.IPPROTO_TCP, option, value)
             listening.bind(where)
-            listening.listen(BACKLOG)
         except OSError:
             listening.close()
             raise
     except OSError as error:
-        raise AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+        raise _refused(host, port, error) from None
     return listening
+
+
+def _refused(host: str, port: int, error: OSError) -> AddressError:
+    return AddressError(f"cannot listen on {host}:{port}: {error.strerror or error}")
 
 
 def url_of(listening: socket.socket, tls: Tls | None) -> str:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import socket
-import tempfile
 import time
 
 LEAVE = signal.SIGUSR1
@@ -19,26 +18,7 @@ class SharedSocket:
     def __init__(self, listening: socket.socket) -> None:
         self.listening = listening
         """To be taken over by the server that accepts from it; what is below goes on with its descriptor."""
-        self._fd = listening.fileno()
         self._port = listening.getsockname()[1]
-
-    def leave(self) -> None:
-        """Accept no more in this process; the other ones go on.
-
-        The server in front can only end as a whole, its idle connections at once. So the descriptor that it accepts
-        from is replaced, under its feet, by a socket that nobody can reach. Connections that wait to be accepted are
-        the other processes'.
-        """
-        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
-            directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                # A short name, wherever temporary files are.
-                silent.bind(f"/proc/self/fd/{directory}/s")
-            finally:
-                os.close(directory)
-            silent.listen(1)
-            silent.setblocking(False)
-            os.dup2(silent.fileno(), self._fd, inheritable=False)
 
     def connections(self) -> int:
         """Connections of clients that this process has open."""

@@ -36,6 +36,10 @@ class Tier:
     dispatcher: Dispatcher
     rate: Rate = NONE
     burst: int | None = None
+    cpu: int = 0
+    """Processor time of one caller, ms a second; 0 for no limit."""
+    cpu_burst: int = 1
+    """Processor time of one caller at once, ms."""
     connections: set[object] = field(default_factory=set)
     """Open WebSockets of its callers."""
     refusals: Counter[str] = field(default_factory=Counter)
@@ -54,7 +58,8 @@ class Tier:
     def is_metered(self) -> bool:
         """Whether callers have bounds of their own beside those of all."""
         limits = self.limits
-        return bool(self.rate.calls) or limits.caller_calls is not None or limits.caller_connections is not None
+        own = limits.caller_calls, limits.caller_connections
+        return bool(self.rate.calls or self.cpu) or any(limit is not None for limit in own)
 
 
 def forbidden(settings: Settings, tier: str, known: Iterable[str]) -> Mapping[str, str]:
@@ -88,10 +93,27 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
         own.calls.completions,
         counts,
         PUBLIC,
+        own.slices,
     )
     return {
-        DEDICATED: Tier(DEDICATED, limits, own, access.dedicated_rate, access.dedicated_burst),
-        PUBLIC: Tier(PUBLIC, lower, other, access.public_rate, access.public_burst),
+        DEDICATED: Tier(
+            DEDICATED,
+            limits,
+            own,
+            access.dedicated_rate,
+            access.dedicated_burst,
+            access.dedicated_cpu,
+            access.dedicated_cpu_burst,
+        ),
+        PUBLIC: Tier(
+            PUBLIC,
+            lower,
+            other,
+            access.public_rate,
+            access.public_burst,
+            access.public_cpu,
+            access.public_cpu_burst,
+        ),
     }
 
 

@@ -1,14 +1,14 @@
-"""granian on a Unix socket that only its owner may use."""
+"""The native transport on a Unix socket that only its owner may use."""
 
 import contextlib
 import os
 import socket
 import stat
 from pathlib import Path
-from typing import Any
 
 from foreseal.server.address import UNIX, AddressError
-from foreseal.server.listener import Listener
+from foreseal.server.direct import DirectListener
+from foreseal.server.endpoint import Endpoint
 from foreseal.server.listening import BACKLOG, STOP_TIME
 
 _MODE = 0o600
@@ -37,17 +37,17 @@ def free_path(path: Path) -> None:
             raise AddressError(f"cannot listen at {UNIX}{path}: another server does")
 
 
-class UnixListener(Listener):
+class UnixListener(DirectListener):
     """Answers at a path, which is removed at the end."""
 
-    def __init__(self, application: Any, path: Path) -> None:
+    def __init__(self, endpoint: Endpoint, path: Path) -> None:
         """`path` is free. Raises `AddressError`."""
-        super().__init__(application, _listen(path))
+        super().__init__(endpoint, _listen(path))
         self._path = path
         self._file = path.lstat().st_ino
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """As `Listener.stop`; from the beginning on nobody finds the socket any more."""
+        """As `DirectListener.stop`; from the beginning on nobody finds the socket any more."""
         with contextlib.suppress(OSError):
             if self._path.lstat().st_ino == self._file:
                 self._path.unlink()

@@ -2,27 +2,42 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from time import monotonic
 from typing import IO, cast
 
 import orjson
 
 from foreseal.errors import NodeError
+from foreseal.server.heartbeat import Heartbeat, is_in_disk_sleep
 from foreseal.supervisor.handover import Handover
+from foreseal.supervisor.watch import Timeouts, Watch
 
+log = logging.getLogger(__name__)
 _MOST = 65536
 
 
 class Child:
     """A process that was started, from its first to its last moment. Used from the event loop's thread only."""
 
-    def __init__(self, name: str, command: Sequence[str], handover: Handover) -> None:
-        """Start `command` with `name` as its argument, and hand it what it has to know. Raises OSError."""
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        handover: Handover,
+        timeouts: Timeouts,
+        on_heartbeat: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Start `command` with `name` as its argument, and hand it what it has to know. Raises OSError.
+
+        It is killed when it is wedged: when it exceeds one of `timeouts`.
+        """
         loop = asyncio.get_running_loop()
         self.name = name
         self.opened: asyncio.Future[str | None] = loop.create_future()
@@ -33,6 +48,8 @@ class Child:
         """Done when it is gone, with its exit code or minus the signal that killed it."""
         self.failure: NodeError | None = None
         """Why it could not be started, if it said so."""
+        self.wedged: str | None = None
+        """Reason why it was killed, if it was wedged."""
         self._ready_at: float | None = None
         self._told = b""
         report, other = os.pipe()
@@ -57,6 +74,10 @@ class Child:
         self._report = report
         loop.add_reader(report, self._hear)
         loop.add_reader(self._pidfd, self._end)
+        self._watch = Watch(timeouts, monotonic())
+        self._interval = timeouts.interval
+        self._on_heartbeat = on_heartbeat
+        self._next_check = loop.call_later(self._interval, self._check)
         with contextlib.suppress(BrokenPipeError), cast(IO[bytes], self._process.stdin) as told:
             told.write(handover.encode())
 
@@ -96,9 +117,26 @@ class Child:
                 self.ready.set_result(None)
             case {"failed": [str(kind), str(message)]}:
                 self.failure = NodeError(kind, message)
+            case {"heartbeat": {"phase": str(phase), "stalled": float(stalled), "idle": float(idle)}}:
+                self._on_heartbeat()
+                self._judge(self._watch.hear(Heartbeat(phase, stalled, idle), monotonic()))
+
+    def _check(self) -> None:
+        self._next_check = asyncio.get_running_loop().call_later(self._interval, self._check)
+        task = Path("/proc") / str(self.pid)
+        self._judge(self._watch.check(monotonic(), lambda: is_in_disk_sleep(task)))
+
+    def _judge(self, wedged: str | None) -> None:
+        if wedged is None or self.wedged is not None:
+            return
+        self.wedged = wedged
+        fields = {"child": self.name, "pid": self.pid, "reason": wedged}
+        log.error("a process is wedged: it is killed", extra=fields)
+        self.send(signal.SIGKILL)
 
     def _end(self) -> None:
         loop = asyncio.get_running_loop()
+        self._next_check.cancel()
         # What it said last.
         self._hear()
         loop.remove_reader(self._report)

@@ -24,8 +24,15 @@ log = logging.getLogger(__name__)
 class Post:
     """Keeps one process running. Used from the event loop's thread only."""
 
-    def __init__(self, name: str, start: Callable[[str], Child], *, alone: bool = False) -> None:
-        """`start` starts a process under a name.
+    def __init__(
+        self,
+        name: str,
+        start: Callable[[str], Child],
+        *,
+        alone: bool = False,
+        on_restart: Callable[[str, str], None] = lambda _name, _reason: None,
+    ) -> None:
+        """`start` starts a process under a name. `on_restart` gets name and reason (died, wedged) of each restart.
 
         `alone` says that nobody else does its work: what cannot be tried again ends it also after it had worked.
         """
@@ -34,6 +41,7 @@ class Post:
         """Done when a process of it answers for the first time, with the URL for administrators if there is one."""
         self._start = start
         self._alone = alone
+        self._on_restart = on_restart
         self._backoff = Backoff()
         self._child: Child | None = None
         # All that run: the one above, one that is to take its place, those that leave.
@@ -59,7 +67,7 @@ class Post:
         self._asked.set()
         await self._wanted
 
-    async def stop(self, seconds: float | None) -> int:
+    async def stop(self, seconds: float) -> int:
         """Tell all to stop, and kill those that take longer; the exit code of the newest.
 
         0 if none ran, or if that one was not open yet: it had nothing to put in order. `keep` must have been cancelled.
@@ -141,6 +149,7 @@ class Post:
         if failure is not None and (not self._worked or (self._alone and failure.wrong_use)):
             raise failure
         wait = self._backoff.next(child.worked)
+        self._on_restart(self.name, "died" if child.wedged is None else "wedged")
         log.error("a process died: it is started again", extra=_fields(child) | _why(child) | {"after": wait})
         await asyncio.sleep(wait)
 
@@ -164,5 +173,8 @@ def _fields(child: Child) -> dict[str, object]:
 
 
 def _why(child: Child) -> dict[str, object]:
-    reason = "it did not say why" if child.failure is None else child.failure.message
+    if child.wedged is not None:
+        reason = f"it was wedged: {child.wedged}"
+    else:
+        reason = "it did not say why" if child.failure is None else child.failure.message
     return {"ended": named(child.ended.result()), "reason": reason}

@@ -3,30 +3,37 @@
 import asyncio
 import contextlib
 import dataclasses
+import faulthandler
 import logging
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any
 
 from foreseal.server.address import url
 from foreseal.server.buckets import shared_memory
 from foreseal.server.listening import listen
+from foreseal.server.process_table import ProcessTable, shared_table
 from foreseal.server.settings import Settings
 from foreseal.supervisor.child import Child
 from foreseal.supervisor.endings import FAILED, named
 from foreseal.supervisor.handover import Handover
 from foreseal.supervisor.places import feed_path
 from foreseal.supervisor.post import Post
+from foreseal.supervisor.watch import Timeouts
 
 log = logging.getLogger(__name__)
 
+SEQUENCER = "sequencer"
 # Not the folder that it happens to be started in: it may have a click.py.
 COMMAND = (sys.executable, "-P", "-m", "foreseal.supervisor.process")
-# Seconds that a worker has when all stop, beside those that settings give to calls and connections under way.
-_WORKER_STOP_TIME = 30.0
+# Seconds at the end of a stop that are the sequencer's alone, also after a worker that has to be killed.
+_SEQUENCER_STOP_TIME = 3.0
+# Seconds after which a supervisor that cannot end its processes leaves them to the kernel.
+_LAST_RESORT = 2.0
 
 
 def supervise(
@@ -47,36 +54,42 @@ def supervise(
         feed = feed_path(settings.datadir, os.environ, stack)
         buckets = shared_memory(settings.access.buckets)
         stack.callback(os.close, buckets)
+        processes = shared_table([SEQUENCER, *worker_names(settings)])
+        stack.callback(os.close, processes)
 
         async def run() -> int:
-            supervisor = Supervisor(settings, listening, buckets, str(feed), command)
+            supervisor = Supervisor(settings, listening, (buckets, processes), str(feed), command)
             return await supervisor.run(on_listening, on_admin)
 
         return asyncio.run(run())
 
 
 def worker_stop_time(settings: Settings) -> float:
-    """Seconds after which a worker that was told to stop is killed.
+    """Seconds after which a worker that was told to stop is killed. The sequencer has the rest of the time to stop."""
+    return settings.stop_time - _SEQUENCER_STOP_TIME
 
-    The sequencer is given the time that it takes: what it does then is to keep what it has.
-    """
-    return _WORKER_STOP_TIME + (settings.drain_delay + settings.drain_time) / 1000
+
+def worker_names(settings: Settings) -> list[str]:
+    """Return the names of the workers."""
+    return [f"worker-{number + 1}" for number in range(settings.listen.workers)]
 
 
 class Supervisor:
     """The processes of one node. Used from the event loop's thread only."""
 
     def __init__(
-        self, settings: Settings, listening: socket.socket, buckets: int, feed: str, command: Sequence[str]
+        self, settings: Settings, listening: socket.socket, shared: tuple[int, int], feed: str, command: Sequence[str]
     ) -> None:
-        """`buckets` is the descriptor of the memory for the rates of callers."""
+        """`shared` are the descriptors of the memory for the rates of callers and for the figures of processes."""
         self._settings = settings
         self._listening = listening
-        self._buckets = buckets
+        self._buckets, self._processes = shared
+        self._table = table = ProcessTable(self._processes, writable=True)
+        self._timeouts = Timeouts.of(settings)
         self._feed = feed
         self._command = command
-        self._sequencer = Post("sequencer", self._start_sequencer, alone=True)
-        self._workers = [Post(f"worker-{number + 1}", self._start_worker) for number in range(settings.listen.workers)]
+        self._sequencer = Post(SEQUENCER, self._start_sequencer, alone=True, on_restart=table.restart)
+        self._workers = [Post(name, self._start_worker, on_restart=table.restart) for name in worker_names(settings)]
         self._keeping: set[asyncio.Task[None]] = set()
         # Done, with the reason, when a post cannot be filled.
         self._vacant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -138,8 +151,14 @@ class Supervisor:
 
     async def _stop_in_order(self) -> int:
         """Workers first: they need the sequencer for what they have taken."""
+        limit = self._settings.stop_time
+        # Its thread needs nothing of this one, also where a log line cannot be written: so it writes none. The kernel
+        # kills the others with this process.
+        nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        faulthandler.dump_traceback_later(limit + _LAST_RESORT, exit=True, file=nothing)
+        end = monotonic() + limit
         await asyncio.gather(*(worker.stop(worker_stop_time(self._settings)) for worker in self._workers))
-        code = await self._sequencer.stop(None)
+        code = await self._sequencer.stop(end - monotonic())
         if code:
             log.error("the sequencer did not stop in order", extra={"ended": named(code)})
         return FAILED if code else 0
@@ -155,15 +174,21 @@ class Supervisor:
             self._vacant.set_exception(error)
 
     def _start_sequencer(self, name: str) -> Child:
-        handover = Handover(os.getpid(), -1, _named(self._settings, name), {"feed": self._feed})
-        return Child(name, self._command, handover)
+        handover = self._handover(_named(self._settings, name), {"feed": self._feed})
+        return self._start(name, dataclasses.replace(handover, processes=self._processes))
 
     def _start_worker(self, name: str) -> Child:
         role = {"follow": self._feed, "name": name}
         # Administrators call the sequencer.
         settings = dataclasses.replace(_named(self._settings, name), admin=None)
-        handover = Handover(os.getpid(), -1, settings, role, self._listening.fileno(), self._buckets)
-        return Child(name, self._command, handover)
+        handover = self._handover(settings, role)
+        return self._start(name, dataclasses.replace(handover, socket=self._listening.fileno(), buckets=self._buckets))
+
+    def _handover(self, settings: Settings, role: dict[str, str]) -> Handover:
+        return Handover(os.getpid(), -1, settings, role, heartbeat_interval=self._timeouts.interval)
+
+    def _start(self, name: str, handover: Handover) -> Child:
+        return Child(name, self._command, handover, self._timeouts, lambda: self._table.beat(name))
 
 
 def _named(settings: Settings, process: str) -> Settings:

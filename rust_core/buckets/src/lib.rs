@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod cpu_quota;
 mod memory;
 mod quota;
 mod table;
 
+pub use cpu_quota::{CpuQuota, MAX_CPU_RATE};
 pub use memory::{HEAD, SECRET, TableError};
 pub use quota::{MOST_SPAN, Quota};
 pub use table::{LINE, Table};

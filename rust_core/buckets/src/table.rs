@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    Quota,
+    CpuQuota, Quota,
     memory::{Memory, SECRET, TableError},
 };
 
@@ -75,6 +75,25 @@ impl Table {
         let (_, _, full_at) = self.find(place, now);
         let next = full_at.max(now).saturating_add(quota.worth(cost));
         next.saturating_sub(now).saturating_sub(quota.span())
+    }
+
+    /// Takes `used` us of processor time out of the bucket at `place`, into debt if need be: 0 while something is left, else the
+    /// us until something is. `used` may be 0.
+    pub fn charge(&self, place: u64, now: u64, quota: &CpuQuota, used: u64) -> u64 {
+        let now = now.min(LAST);
+        loop {
+            let (slot, seen, full_at) = self.find(place, now);
+            let next = full_at.max(now).saturating_add(quota.worth(used));
+            let next = next.min(now.saturating_add(quota.limit())).max(full_at);
+            let wait = next.saturating_sub(now).saturating_sub(quota.span());
+            if used == 0 {
+                return wait;
+            }
+            let word = (next.min(LAST) << TAG_BITS) | (place & TAG);
+            if slot.compare_exchange_weak(seen, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                return wait;
+            }
+        }
     }
 
     /// The slot for `place`, the word seen in it, and when the bucket is full again; 0 for a slot that was another's.

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, fs::File, io::Write, sync::Barrier, thread};
 
-use foreseal_buckets::{HEAD, LINE, MOST_SPAN, Quota, SECRET, Table, TableError};
+use foreseal_buckets::{CpuQuota, HEAD, LINE, MOST_SPAN, Quota, SECRET, Table, TableError};
 use proptest::prelude::*;
 
 const KEY: [u8; SECRET] = [7; SECRET];
@@ -191,4 +191,32 @@ fn a_quota_needs_an_interval_and_a_burst_that_fit_a_slot() {
         assert_eq!(Quota::new(interval, burst), None);
     }
     assert_eq!(Quota::new(MOST_SPAN, 1).unwrap().span(), MOST_SPAN);
+}
+
+#[test]
+fn processor_time_beyond_the_burst_is_a_debt_that_is_paid_at_the_rate() {
+    let table = Table::private(64, [7; 32]).unwrap();
+    let (place, quota) = (table.place(b"caller"), CpuQuota::new(100, 500).unwrap());
+    assert_eq!(table.charge(place, 1_000, &quota, 400_000), 0);
+    assert_eq!(table.charge(place, 1_000, &quota, 0), 0);
+    // 300 ms too much at 100 ms a second.
+    assert_eq!(table.charge(place, 1_000, &quota, 400_000), 3_000_000);
+    assert_eq!(table.charge(place, 2_001_000, &quota, 0), 1_000_000);
+    assert_eq!(table.charge(place, 3_001_000, &quota, 0), 0);
+    assert_eq!(table.charge(table.place(b"other"), 1_000, &quota, 0), 0);
+}
+
+#[test]
+fn a_debt_of_processor_time_has_a_bound() {
+    let table = Table::private(64, [7; 32]).unwrap();
+    let (place, quota) = (table.place(b"caller"), CpuQuota::new(1, 1_000).unwrap());
+    assert_eq!(table.charge(place, 5, &quota, u64::MAX), 30_000_000);
+    assert_eq!(table.charge(place, 5, &quota, 7), 30_000_000);
+}
+
+#[test]
+fn a_quota_of_nothing_is_none() {
+    for (rate, burst) in [(0, 1), (1, 0), (1_000_001, 1_000_001), (1, u64::MAX), (1_000_000, 0)] {
+        assert_eq!(CpuQuota::new(rate, burst), None, "{rate} {burst}");
+    }
 }

@@ -6,6 +6,7 @@ use alloy_primitives::{
     Address, B256, U256,
     map::{AddressMap, B256Map},
 };
+use foreseal_scheduler::Stopped;
 use foreseal_state::{BlockHashes, StateError, StateReader, StorageReader, analysed};
 use foreseal_types::{Account, AccountDiff, ChangedAccount, NewCode, StateDiff};
 use revm::{
@@ -26,6 +27,9 @@ pub enum Interruption {
     /// It has taken all the time that it was given.
     #[error("execution took longer than {0:?}")]
     TimeLimit(Duration),
+    /// The scheduler ended the job that executes.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     #[error(transparent)]
     TraceLimit(#[from] TraceLimit),
 }

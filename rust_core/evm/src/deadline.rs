@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use foreseal_scheduler::{arrival, checkpoint};
 use revm::{
     bytecode::opcode,
     context_interface::context::ContextError,
@@ -12,15 +13,17 @@ use revm::{
     },
 };
 
-use crate::{cache::Interruption, machine::MachineContext};
+use crate::{ExecutionError, cache::Interruption, machine::MachineContext};
 
 /// Bytes of memory that an execution under a strict deadline may have, all frames together.
 pub(crate) const STRICT_MEMORY: u64 = 256 * 1024;
 /// Bytes of input that a precompiled contract may have there.
 pub(crate) const STRICT_INPUT: usize = 4096;
 
-/// Jump destinations between two looks at the clock: some microseconds.
+/// Work between two checks: so many jump destinations take some microseconds.
 const INTERVAL: u32 = 1024;
+/// Work of an instruction whose time grows with its operands, in jump destinations.
+const COSTLY: u32 = 64;
 
 /// When an execution must have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +34,10 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// `limit` from now.
+    /// Returns the deadline `limit` after the arrival of the job that the thread runs, or from now where it runs none.
     pub fn after(limit: Duration) -> Self {
-        let now = Instant::now();
-        Self { end: now.checked_add(limit).unwrap_or(now), limit, strict: false }
+        let arrived = arrival();
+        Self { end: arrived.checked_add(limit).unwrap_or(arrived), limit, strict: false }
     }
 
     /// `limit` from now, for a thread that others wait for. The clock is looked at before everything that may take some
@@ -49,9 +52,17 @@ impl Deadline {
         self.strict
     }
 
-    /// Fails once it has passed.
+    /// Fails once it has passed, and where the scheduler ends the job. May pause the thread for others.
     pub(crate) fn look(self) -> Result<(), Interruption> {
-        if self.has_passed() { Err(self.over()) } else { Ok(()) }
+        if self.has_passed() {
+            return Err(self.over());
+        }
+        if self.strict { Ok(()) } else { checkpoint().map_err(Interruption::from) }
+    }
+
+    /// Fails once it has passed, and where the scheduler ends the job.
+    pub fn check(self) -> Result<(), ExecutionError> {
+        self.look().map_err(ExecutionError::from)
     }
 
     fn over(self) -> Interruption {
@@ -69,22 +80,37 @@ impl Deadline {
     }
 }
 
-/// The deadline of a running execution, beside revm's own context. Looked at before every frame and at every
-/// [`INTERVAL`]th jump destination: no code loops without one.
+/// The deadline of a running execution, in revm's context. It is checked before every frame and at every
+/// [`INTERVAL`]th jump destination, sooner where costly instructions run: no code loops without a jump destination.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Watch {
     deadline: Option<Deadline>,
-    jumps: u32,
+    /// Work since the last check, in jump destinations.
+    work: u32,
 }
 
 impl Watch {
     pub fn new(deadline: Deadline) -> Self {
-        Self { deadline: Some(deadline), jumps: 0 }
+        Self { deadline: Some(deadline), work: 0 }
     }
 
     /// Fails once the deadline has passed.
     pub fn look(&self) -> Result<(), ContextError<Interruption>> {
         self.deadline.map_or(Ok(()), Deadline::look).map_err(ContextError::Db)
+    }
+
+    /// Adds work; returns `true` when the deadline is to be checked.
+    fn add(&mut self, work: u32) -> bool {
+        self.work += work;
+        let is_due = self.work >= INTERVAL;
+        if is_due {
+            self.work = 0;
+        }
+        is_due
+    }
+
+    fn is_strict(&self) -> bool {
+        self.deadline.is_some_and(Deadline::is_strict)
     }
 
     /// Fails under a strict deadline, whatever the time, if what comes `is_long`.
@@ -107,16 +133,21 @@ fn look(host: &mut MachineContext<'_>) -> InstructionExecResult {
     })
 }
 
-/// Instructions whose time grows with their operands, each with a look at the clock before it.
+/// Checks the deadline before an instruction whose time grows with its operands: each time under a strict one.
+fn check_costly(host: &mut MachineContext<'_>) -> InstructionExecResult {
+    if host.chain.add(COSTLY) || host.chain.is_strict() { look(host) } else { Ok(()) }
+}
+
+/// Instructions whose time grows with their operands, each behind a check of the deadline.
 macro_rules! looked {
     ($($opcode:ident => $name:ident, $run:expr;)*) => {
         $(fn $name(context: Machinery<'_, '_>) -> InstructionExecResult {
-            look(context.host)?;
+            check_costly(context.host)?;
             $run(context)
         })*
 
-        /// Those of an execution under a strict deadline.
-        pub(crate) const STRICT: &[(u8, Run)] =
+        /// Those of an execution under a deadline.
+        pub(crate) const COSTLY_INSTRUCTIONS: &[(u8, Run)] =
             &[$((opcode::$opcode, $name)),*];
     };
 }
@@ -138,7 +169,5 @@ looked! {
 
 /// `JUMPDEST` under a deadline.
 pub(crate) fn jumpdest(InstructionContext { host, .. }: Machinery<'_, '_>) -> InstructionExecResult {
-    let watch = &mut host.chain;
-    watch.jumps = watch.jumps.wrapping_add(1);
-    if watch.jumps.is_multiple_of(INTERVAL) { look(host) } else { Ok(()) }
+    if host.chain.add(1) { look(host) } else { Ok(()) }
 }

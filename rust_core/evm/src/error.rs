@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use alloy_primitives::{Address, U256};
+use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 use revm::context_interface::result::{EVMError, InvalidTransaction};
 
@@ -79,6 +80,9 @@ pub enum ExecutionError {
     /// A call, an estimate or a trace took all the time that it was given.
     #[error("execution took longer than {0:?}")]
     TimeLimit(Duration),
+    /// The scheduler ended the job that executes: its connection is closed, or its caller's budget exhausted.
+    #[error(transparent)]
+    Stopped(Stopped),
     #[error(transparent)]
     TraceLimit(TraceLimit),
 }
@@ -87,7 +91,10 @@ impl From<Interruption> for ExecutionError {
     fn from(interruption: Interruption) -> Self {
         match interruption {
             Interruption::Read(error) => error.into(),
-            Interruption::TimeLimit(limit) => Self::TimeLimit(limit),
+            Interruption::TimeLimit(limit) | Interruption::Stopped(Stopped::TimeLimit(limit)) => {
+                Self::TimeLimit(limit)
+            }
+            Interruption::Stopped(stopped) => Self::Stopped(stopped),
             Interruption::TraceLimit(limit) => Self::TraceLimit(limit),
         }
     }

@@ -28,7 +28,7 @@ use revm::{
 
 use crate::{
     cache::{Cache, Interruption},
-    deadline::{Deadline, STRICT, STRICT_MEMORY, Watch, jumpdest},
+    deadline::{COSTLY_INSTRUCTIONS, Deadline, STRICT_MEMORY, Watch, jumpdest},
     precompiles::{MovedPrecompiles, Precompiles},
 };
 
@@ -70,11 +70,11 @@ impl<'a, I> Machine<'a, I> {
         self.0.ctx.chain = Watch::new(deadline);
         let gas = self.0.instruction.gas_table()[usize::from(JUMPDEST)];
         self.0.instruction.insert_instruction(JUMPDEST, Instruction::new(jumpdest), gas);
+        for (opcode, run) in COSTLY_INSTRUCTIONS {
+            let gas = self.0.instruction.gas_table()[usize::from(*opcode)];
+            self.0.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
+        }
         if deadline.is_strict() {
-            for (opcode, run) in STRICT {
-                let gas = self.0.instruction.gas_table()[usize::from(*opcode)];
-                self.0.instruction.insert_instruction(*opcode, Instruction::new(*run), gas);
-            }
             self.0.ctx.cfg.memory_limit = STRICT_MEMORY;
             self.cache().keep(deadline);
         }

@@ -10,8 +10,10 @@ use serde::Serialize;
 use crate::{
     Identity, JournalError, Place, Record, TornTail,
     disk::Disk,
-    layout::Chain,
+    end_mark::read_end,
+    layout::{Chain, FIRST_SEGMENT, SECTOR},
     record::decode_records,
+    recovery::{Compared, end_place},
     walk::{Tail, Walk},
 };
 
@@ -38,6 +40,8 @@ pub struct Report {
     pub half_made_segment: Option<u64>,
     /// Where reading stopped, when something that was once synced is damaged: the node refuses to start.
     pub fault: Option<Fault>,
+    /// How the recorded end proves that more existed, if it does: the node refuses to start.
+    pub missing: Option<String>,
 }
 
 /// A block by position and name.
@@ -69,11 +73,27 @@ pub struct Fault {
 /// # Errors
 /// Only what prevents reading; damage is part of the report.
 pub fn check(dir: &Path, disk: Arc<dyn Disk>) -> Result<Report, JournalError> {
-    examine(dir, disk).map(|(report, _)| report)
+    examine(dir, disk).map(|examined| examined.report)
 }
 
-/// The report, and what the append after the last good one must say.
-pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Chain>), JournalError> {
+/// A journal that was read to its end, or to where it is damaged.
+pub(crate) struct Examined {
+    pub report: Report,
+    /// What the append after the last good one must say; `None` without a whole segment.
+    pub chain: Option<Chain>,
+    /// Where that append would begin.
+    pub end: Place,
+    /// The comparison with the recorded end; `Ok` if there is none.
+    pub compared: Result<(), JournalError>,
+}
+
+pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<Examined, JournalError> {
+    let recorded = match read_end(&*disk, dir) {
+        Ok(found) => found.map(|found| found.mark),
+        Err(JournalError::EndDamaged { .. }) => None,
+        Err(other) => return Err(other),
+    };
+    let mut compared = Compared::new(recorded);
     let mut walk = Walk::new(disk, dir, None)?;
     let mut report = Report::default();
     let mut unreadable = None;
@@ -84,6 +104,7 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option
             Err(JournalError::Corrupt { place, reason }) => break Some(Fault { place, reason }),
             Err(other) => return Err(other),
         };
+        compared.follow(&found);
         match decode_records(found.records, found.header.records) {
             Ok(records) => {
                 report.appends += 1;
@@ -104,21 +125,25 @@ pub(crate) fn examine(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option
     report.identity = walk.identity();
     report.segments = walk.entered().len() as u64;
     report.first_sequence = walk.entered().first().map_or(0, |&(_, first)| first);
+    let mut place = Place { segment: FIRST_SEGMENT, offset: SECTOR };
     if let Some(end) = walk.end() {
+        place = end_place(&end);
         match (end.tail, end.segment) {
-            (Tail::Torn { bytes }, Some(header)) => {
-                let place = Place { segment: header.number, offset: end.offset };
-                report.torn_tail = Some(TornTail { place, bytes });
-            }
+            (Tail::Torn { bytes }, Some(_)) => report.torn_tail = Some(TornTail { place, bytes }),
             (Tail::HalfMade { segment }, _) => report.half_made_segment = Some(segment),
             (Tail::Torn { .. }, None) | (Tail::Clean, _) => {}
         }
     }
-    Ok((report, unreadable.or(walk.chain())))
+    let chain = unreadable.or(walk.chain());
+    let genesis = Chain { sequence: 0, previous: B256::ZERO };
+    let compared =
+        if report.fault.is_some() { Ok(()) } else { compared.check(chain.unwrap_or(genesis), place, dir) };
+    report.missing = compared.as_ref().err().map(ToString::to_string);
+    Ok(Examined { report, chain, end: place, compared })
 }
 
 /// Number and hash of the block in an import record.
-fn imported(block: &[u8]) -> Option<Head> {
+pub(crate) fn imported(block: &[u8]) -> Option<Head> {
     let mut payload = alloy_rlp::Header::decode_bytes(&mut &*block, true).ok()?;
     let header = Header::decode(&mut payload).ok()?;
     Some(Head { number: header.number, hash: header.hash_slow() })
@@ -138,7 +163,7 @@ pub(crate) fn block_number(record: &Record) -> Option<u64> {
 impl Report {
     /// Whether the node would start.
     pub fn is_sound(&self) -> bool {
-        self.fault.is_none()
+        self.fault.is_none() && self.missing.is_none()
     }
 
     fn follow(&mut self, record: &Record) {
@@ -178,7 +203,10 @@ impl fmt::Display for Report {
         }
         match &self.fault {
             Some(Fault { place, reason }) => write!(f, "\ncorrupt at {place}: {reason}"),
-            None => write!(f, "\nsound"),
+            None => match &self.missing {
+                Some(missing) => write!(f, "\n{missing}"),
+                None => write!(f, "\nsound"),
+            },
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -202,6 +202,10 @@ impl Disk for HeldDisk {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
     fn sync_dir(&self, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
@@ -210,6 +214,11 @@ impl Disk for HeldDisk {
 struct HeldFile(Arc<File>);
 
 impl DiskFile for HeldFile {
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let (ours, theirs) = (self.0.metadata()?, std::fs::metadata(path)?);
+        Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()))
+    }
+
     fn size(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
     }

@@ -23,12 +23,19 @@ pub trait Disk: Send + Sync {
     /// Removes a file. Durable after [`Self::sync_dir`].
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes creations and removals in `dir` durable.
+    /// Gives a file another name in the same directory, in place of a file that has it. Durable after
+    /// [`Self::sync_dir`].
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes creations, removals and renames in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 }
 
 /// An open file. Nothing here moves a cursor.
 pub trait DiskFile: Send {
+    /// Returns `true` if the file at `path` is this one.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
+
     /// Size in bytes.
     fn size(&self) -> io::Result<u64>;
 

@@ -4,7 +4,7 @@ use std::{fmt, io, path::PathBuf};
 
 use serde::Serialize;
 
-use crate::Identity;
+use crate::{EndMark, Identity};
 
 /// A place in the journal: the segment's number and the byte offset in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -32,6 +32,32 @@ pub enum JournalError {
     /// Something that was once synced is no longer what it was.
     #[error("journal is corrupt at {place}: {reason}; `foreseal journal repair` shows what would be lost")]
     Corrupt { place: Place, reason: String },
+    /// The recorded end proves that acknowledged appends are gone.
+    #[error(
+        "journal has lost {} acknowledged appends at {place}: it ends with append {}, and {} records append {}{}; \
+         `foreseal journal repair` shows what would be lost",
+        mark.next.saturating_sub(*next), Last(*next), path.display(), Last(mark.next), mark.tip
+    )]
+    Missing { path: PathBuf, place: Place, next: u64, mark: Box<EndMark> },
+    /// The recorded end is of another history of this chain.
+    #[error(
+        "journal is not the one that {} records: append {} has another hash; \
+         `foreseal journal repair` shows what would be lost",
+        path.display(), Last(mark.next)
+    )]
+    OtherHistory { path: PathBuf, mark: Box<EndMark> },
+    /// Neither copy of the recorded end can be read.
+    #[error(
+        "journal: {} is damaged at offset 0 and at offset 512; `foreseal journal repair` writes it again",
+        path.display()
+    )]
+    EndDamaged { path: PathBuf },
+    /// Another process has opened the journal for writing.
+    #[error("journal: fenced by another writer{}, this process has epoch {ours}: nothing more is written", by_epoch(*epoch))]
+    Fenced { ours: u64, epoch: Option<u64> },
+    /// The file that is written has another name by now, or none.
+    #[error("journal: {} was moved, replaced or removed: nothing more is written", path.display())]
+    Moved { path: PathBuf },
     #[error("journal belongs to another chain: it holds {found}, this node runs {expected}")]
     WrongChain { found: Identity, expected: Identity },
     #[error("journal has format version {found}, newer than {supported}, the newest this program reads")]
@@ -42,6 +68,22 @@ pub enum JournalError {
     /// The bytes are as they were written, but not what this program knows.
     #[error("journal: record {index} of append {sequence} at {place} cannot be read: {reason}")]
     Record { place: Place, sequence: u64, index: usize, reason: String },
+}
+
+/// Displays the number of the append before this one.
+struct Last(u64);
+
+impl fmt::Display for Last {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.checked_sub(1) {
+            Some(last) => write!(f, "{last}"),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+fn by_epoch(epoch: Option<u64>) -> String {
+    epoch.map(|epoch| format!(" with epoch {epoch}")).unwrap_or_default()
 }
 
 impl JournalError {

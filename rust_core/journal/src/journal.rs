@@ -11,6 +11,7 @@ use crate::{
     Identity, JournalError, Past, Place, Record, Recovery, Replay, Whole,
     disk::{Disk, DiskFile},
     encode_records,
+    end_mark::{EndFile, EndState, check_place},
     layout::{
         APPEND_HEADER, AppendHeader, Chain, FORMAT, GREATEST_APPEND, SECTOR, SegmentHeader, padded,
         segment_name,
@@ -51,6 +52,10 @@ pub struct Journal {
     /// The segments, oldest first, with the sequence number that each begins with. The last one is being written.
     pub(crate) segments: Vec<(u64, u64)>,
     pub(crate) file: Box<dyn DiskFile>,
+    /// Where that file is.
+    pub(crate) path: PathBuf,
+    /// The end as it is recorded, and who writes.
+    pub(crate) end: EndFile,
     pub(crate) header: SegmentHeader,
     /// Where the next append goes.
     pub(crate) offset: u64,
@@ -98,7 +103,7 @@ impl Journal {
         }
         let length = u32::try_from(bytes).map_err(|_| too_large())?;
         let count = u32::try_from(records.len()).map_err(|_| too_large())?;
-        let written = self.write(length, count);
+        let written = self.write_recorded(length, count, records);
         self.buffer.shrink_to(BUFFER);
         match written {
             Ok(sequence) => {
@@ -112,6 +117,59 @@ impl Journal {
                 Err(e)
             }
         }
+    }
+
+    /// Records durably that the writer stops here in good order. Another append takes that back before it is written.
+    ///
+    /// # Errors
+    /// After any error the journal is poisoned.
+    pub fn close(&mut self) -> Result<(), JournalError> {
+        if let Some(cause) = &self.failure {
+            return Err(JournalError::Poisoned { cause: cause.clone() });
+        }
+        let checked = self.check_writer().and_then(|()| self.check_places());
+        let closed = checked.and_then(|()| self.end.set_state(EndState::Closed));
+        if let Err(error) = &closed {
+            self.failure = Some(error.to_string());
+        }
+        closed
+    }
+
+    /// Number of this opening among all openings for writing.
+    pub fn epoch(&self) -> u64 {
+        self.end.mark.epoch
+    }
+
+    /// Sequence number from which appends existed that a repair has given up.
+    pub fn repaired_at(&self) -> Option<u64> {
+        self.end.mark.repaired_at
+    }
+
+    /// Checks that no other process has opened the journal since.
+    fn check_writer(&self) -> Result<(), JournalError> {
+        if mutant!("skip-epoch") { Ok(()) } else { self.end.check_writer() }
+    }
+
+    /// Checks that the files that are written are where they were.
+    fn check_places(&self) -> Result<(), JournalError> {
+        if mutant!("skip-epoch") {
+            return Ok(());
+        }
+        self.end.check_place()?;
+        check_place(&*self.file, &self.path)
+    }
+
+    /// Writes and syncs the append whose records are in the buffer, unless another process writes as well, and records the
+    /// new end.
+    fn write_recorded(&mut self, length: u32, count: u32, records: &[Record]) -> Result<u64, JournalError> {
+        self.check_writer()?;
+        self.end.set_state(EndState::Open)?;
+        let sequence = self.write(length, count)?;
+        // Again: what is acknowledged is shown.
+        self.check_writer()?;
+        self.check_places()?;
+        self.end.advance(self.chain, records)?;
+        Ok(sequence)
     }
 
     /// The first failure, if the journal has stopped.
@@ -135,6 +193,11 @@ impl Journal {
     /// Files that it has.
     pub fn segments(&self) -> usize {
         self.segments.len()
+    }
+
+    /// Where the next append goes.
+    pub fn end(&self) -> Place {
+        Place { segment: self.header.number, offset: self.offset }
     }
 
     /// Sequence number of the next append.
@@ -176,6 +239,8 @@ impl Journal {
     pub fn remove_segments_before(&mut self, sequence: u64) -> Result<usize, JournalError> {
         let mut removed = 0;
         while self.segments.len() > 1 && self.segments[1].1 <= sequence {
+            self.check_writer()?;
+            self.check_places()?;
             let path = self.dir.join(segment_name(self.segments[0].0));
             self.disk.remove(&path).map_err(JournalError::io("remove", path))?;
             self.segments.remove(0);
@@ -218,6 +283,7 @@ impl Journal {
             create_segment(&*self.disk, &self.dir, &self.options, (number, self.chain, bytes))?;
         self.segments.push((number, self.chain.sequence));
         (self.file, self.header, self.offset) = (file, header, SECTOR);
+        self.path = self.dir.join(segment_name(number));
         Ok(())
     }
 }

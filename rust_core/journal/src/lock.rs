@@ -1,8 +1,9 @@
 //! One writer for a data directory.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Seek, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -29,25 +30,37 @@ fn in_use_by(pid: Option<u32>) -> String {
 
 /// The exclusive right to write in a data directory, until it is dropped or the process ends, however it ends.
 ///
-/// It is taken before anything in the directory is opened. The file is closed on exec, but a fork without exec
-/// shares the lock: do not fork while holding it.
+/// It is acquired before anything in the directory is opened, and held on the directory itself and on the file `LOCK` in it: the
+/// file may be removed and the directory renamed, and a program that locks the file alone is excluded too. Both are closed on
+/// exec, but a fork without exec shares the lock: do not fork while holding it.
 #[derive(Debug)]
 pub struct DirLock {
+    folder: File,
     file: File,
 }
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        // Closing would not do: a process that is being started has the file too, for a moment after its parent goes on. What
+        // Closing would not do: a process that is being started has the files too, for a moment after its parent goes on. What
         // cannot be unlocked is closed.
         let _ = self.file.unlock();
+        let _ = self.folder.unlock();
     }
 }
 
 impl DirLock {
-    /// Takes the lock of `dir`, which must exist. Never waits.
+    /// Acquires the lock of `dir`, which must exist. Never waits.
+    ///
+    /// # Errors
+    /// [`LockError::DataDirInUse`] while another process, or another owner in this one, holds it.
     pub fn acquire(dir: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { dir: dir.to_owned(), source };
+        let folder = File::open(dir).map_err(failed)?;
+        if !try_lock(&folder).map_err(failed)? {
+            let pid = File::open(dir.join(LOCK_FILE)).ok().and_then(|mut file| read_pid(&mut file));
+            let pid = pid.or_else(|| holder_of(&folder));
+            return Err(LockError::DataDirInUse { dir: dir.to_owned(), pid });
+        }
         // Never truncated on opening: until the lock is ours the content belongs to its holder.
         let mut file = OpenOptions::new()
             .read(true)
@@ -56,16 +69,34 @@ impl DirLock {
             .truncate(false)
             .open(dir.join(LOCK_FILE))
             .map_err(failed)?;
-        match if mutant!("two-writers") { Ok(()) } else { file.try_lock() } {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::DataDirInUse { dir: dir.to_owned(), pid: read_pid(&mut file) });
-            }
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        if !try_lock(&file).map_err(failed)? {
+            return Err(LockError::DataDirInUse { dir: dir.to_owned(), pid: read_pid(&mut file) });
         }
         write_pid(&mut file).map_err(failed)?;
-        Ok(Self { file })
+        Ok(Self { folder, file })
     }
+}
+
+/// Returns `true` if the lock is ours now.
+fn try_lock(file: &File) -> io::Result<bool> {
+    match if mutant!("two-writers") { Ok(()) } else { file.try_lock() } {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(source)) => Err(source),
+    }
+}
+
+/// The process that holds the lock on a file, as the kernel lists it; `None` where it lists none.
+fn holder_of(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino().to_string();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        // 1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let place = fields.iter().find(|field| field.matches(':').count() == 2)?;
+        let holds = fields.contains(&"FLOCK") && place.rsplit(':').next() == Some(inode.as_str());
+        holds.then(|| fields.get(4)?.parse().ok().filter(|pid| *pid > 0))?
+    })
 }
 
 fn write_pid(file: &mut File) -> io::Result<()> {
@@ -84,11 +115,51 @@ fn read_pid(file: &mut File) -> Option<u32> {
 mod tests {
     use super::*;
 
+    fn in_use(dir: &Path) -> Option<u32> {
+        match DirLock::acquire(dir) {
+            Err(LockError::DataDirInUse { pid, .. }) => pid,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_removed_lock_file_excludes_a_second_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = DirLock::acquire(dir.path()).unwrap();
+        fs::remove_file(dir.path().join(LOCK_FILE)).unwrap();
+        assert_eq!(in_use(dir.path()), Some(std::process::id()), "as the kernel lists it");
+        assert!(!dir.path().join(LOCK_FILE).exists(), "an attempt leaves nothing behind");
+        drop(lock);
+        DirLock::acquire(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_renamed_directory_stays_locked() {
+        let above = tempfile::tempdir().unwrap();
+        let (old, new) = (above.path().join("old"), above.path().join("new"));
+        fs::create_dir(&old).unwrap();
+        let lock = DirLock::acquire(&old).unwrap();
+        fs::rename(&old, &new).unwrap();
+        assert_eq!(in_use(&new), Some(std::process::id()));
+        drop(lock);
+        DirLock::acquire(&new).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_locks_the_file_alone_is_excluded() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = File::create(dir.path().join(LOCK_FILE)).unwrap();
+        other.try_lock().unwrap();
+        assert_eq!(in_use(dir.path()), None);
+        drop(other);
+        DirLock::acquire(dir.path()).unwrap();
+    }
+
     #[test]
     fn it_is_given_back_although_a_child_has_the_file_still() {
         let dir = tempfile::tempdir().unwrap();
         let lock = DirLock::acquire(dir.path()).unwrap();
-        let child = lock.file.try_clone().unwrap();
+        let child = (lock.file.try_clone().unwrap(), lock.folder.try_clone().unwrap());
         drop(lock);
         DirLock::acquire(dir.path()).unwrap();
         drop(child);

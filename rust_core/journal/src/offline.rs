@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use crate::{DirLock, JournalError, LockError, RealDisk, Repair, Report, check, plan_repair};
+use crate::{
+    DirLock, EndMark, JournalError, LockError, RealDisk, Repair, Report, check, plan_acceptance, plan_repair,
+    recorded_end,
+};
 
 /// Folder of the journal inside the data directory.
 const FOLDER: &str = "journal";
@@ -37,6 +40,21 @@ impl OfflineJournal {
     pub fn lock(data_dir: &Path) -> Result<Self, OfflineError> {
         let folder = journal_folder(data_dir)?;
         Ok(Self { folder, _lock: DirLock::acquire(data_dir)? })
+    }
+
+    /// Folder of its segments.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// See [`recorded_end`].
+    pub fn recorded_end(&self) -> Result<Option<EndMark>, JournalError> {
+        recorded_end(&self.folder, &RealDisk)
+    }
+
+    /// See [`plan_acceptance`].
+    pub fn plan_acceptance(&self) -> Result<Repair, JournalError> {
+        plan_acceptance(&self.folder, Arc::new(RealDisk))
     }
 
     /// See [`check`].

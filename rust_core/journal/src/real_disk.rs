@@ -3,8 +3,9 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use crate::disk::{Disk, DiskFile};
@@ -32,41 +33,69 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(RealFile(OpenOptions::new().read(true).write(write).open(path)?)))
+        Ok(Box::new(RealFile::new(OpenOptions::new().read(true).write(write).open(path)?)))
     }
 
     fn create(&self, path: &Path, size: u64) -> io::Result<Box<dyn DiskFile>> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         preallocate(&file, size)?;
-        Ok(Box::new(RealFile(file)))
+        Ok(Box::new(RealFile::new(file)))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
 
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
         File::open(dir)?.sync_all()
     }
 }
 
-struct RealFile(File);
+struct RealFile {
+    file: File,
+    /// Device and inode, looked up once.
+    inode: OnceLock<(u64, u64)>,
+}
+
+impl RealFile {
+    fn new(file: File) -> Self {
+        Self { file, inode: OnceLock::new() }
+    }
+
+    fn inode(&self) -> io::Result<(u64, u64)> {
+        if let Some(inode) = self.inode.get() {
+            return Ok(*inode);
+        }
+        let found = self.file.metadata()?;
+        Ok(*self.inode.get_or_init(|| (found.dev(), found.ino())))
+    }
+}
 
 impl DiskFile for RealFile {
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let found = fs::metadata(path)?;
+        Ok(self.inode()? == (found.dev(), found.ino()))
+    }
+
     fn size(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buffer, offset)
+        self.file.read_at(buffer, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.0.write_at(bytes, offset)
+        self.file.write_at(bytes, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 }
 

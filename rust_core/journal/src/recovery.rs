@@ -2,15 +2,17 @@
 
 use std::{path::Path, sync::Arc};
 
+use alloy_primitives::B256;
 use foreseal_types::mutant;
 use serde::Serialize;
 
 use crate::{
-    Journal, JournalError, Options, Place,
+    EndMark, EndState, Journal, JournalError, Options, Place, Tip,
     disk::{Disk, DiskFile, read_up_to},
+    end_mark::{EndFile, FoundEnd, end_path, read_end},
     journal::{create_segment, sync, write_all},
     layout::{Chain, FIRST_SEGMENT, SegmentHeader, segment_name},
-    walk::{End, Tail, Walk},
+    walk::{End, Found, Tail, Walk},
 };
 
 /// Part of an append that was being written when the machine stopped. Nobody was told that it was durable.
@@ -33,6 +35,10 @@ pub struct Recovery {
     pub torn_tail: Option<TornTail>,
     /// The segment that was being created, and was removed.
     pub half_made_segment: Option<u64>,
+    /// A repair has accepted that what follows the newest append is lost.
+    pub loss_accepted: bool,
+    /// Offset in `journal.end` of a damaged copy of the recorded end; it was written again.
+    pub damaged_end: Option<u64>,
 }
 
 /// Bytes of zeros written at a time over a torn tail.
@@ -44,14 +50,28 @@ pub(crate) fn recover(
     options: Options,
 ) -> Result<(Journal, Recovery), JournalError> {
     disk.create_dir(dir).map_err(JournalError::io("create", dir))?;
+    let recorded = read_end(&*disk, dir)?;
     let mut walk = Walk::new(disk.clone(), dir, Some(options.identity))?;
     let mut recovery = Recovery::default();
+    let mut compared = Compared::new(recorded.map(|found| found.mark));
     while let Some(found) = walk.next()? {
         recovery.appends += 1;
         recovery.records += u64::from(found.header.records);
+        compared.follow(&found);
     }
     let end = walk.end().expect("the walk has ended");
     let chain = walk.chain().unwrap_or(Chain { sequence: 0, previous: options.identity.genesis });
+    if !mutant!("ignore-marker") {
+        compared.check(chain, end_place(&end), dir)?;
+    }
+    if let Some(FoundEnd { mark, damaged }) = recorded {
+        recovery.loss_accepted = mark.repaired_at == Some(chain.sequence);
+        recovery.damaged_end = damaged;
+    }
+    if let Some(offset) = recovery.damaged_end {
+        let path = end_path(dir);
+        tracing::warn!(path = %path.display(), offset, "a copy of the journal's recorded end is damaged");
+    }
     match end.tail {
         Tail::Clean => {}
         Tail::Torn { bytes } => {
@@ -75,7 +95,12 @@ pub(crate) fn recover(
         segments.push((header.number, chain.sequence));
     }
     recovery.segments = segments.len() as u64;
+    let writer = writer_id(&options, recorded.map(|found| found.mark));
+    let state = (EndState::Open, chain, compared.tip);
+    let end_file = EndFile::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer)?;
     let journal = Journal {
+        end: end_file,
+        path: dir.join(segment_name(header.number)),
         disk,
         dir: dir.to_owned(),
         options,
@@ -91,6 +116,79 @@ pub(crate) fn recover(
         newest: None,
     };
     Ok((journal, recovery))
+}
+
+/// Where the next append goes.
+pub(crate) fn end_place(end: &End) -> Place {
+    let segment = end.segment.map_or(FIRST_SEGMENT, |header| header.number);
+    Place { segment, offset: end.offset }
+}
+
+/// Random number of a writer: another one for each opening.
+pub(crate) fn writer_id(options: &Options, before: Option<EndMark>) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new_keyed(&options.entropy);
+    hasher.update(b"writer").update(&before.map_or(0, |mark| mark.epoch).to_le_bytes());
+    let mut id = [0; 16];
+    hasher.finalize_xof().fill(&mut id);
+    id
+}
+
+/// The journal as it is read, compared with its recorded end.
+pub(crate) struct Compared {
+    mark: Option<EndMark>,
+    /// Hash of the append that the mark names, as the journal has it.
+    found: Option<B256>,
+    /// The newest block and step.
+    pub tip: Tip,
+}
+
+impl Compared {
+    pub(crate) fn new(mark: Option<EndMark>) -> Self {
+        Self { mark, found: None, tip: mark.map_or_else(Tip::default, |mark| mark.tip) }
+    }
+
+    pub(crate) fn follow(&mut self, found: &Found<'_>) {
+        let next = found.header.next();
+        let Some(mark) = &self.mark else {
+            // The first opening by a program that records the end.
+            self.apply(found);
+            return;
+        };
+        if next.sequence == mark.next {
+            self.found = Some(next.previous);
+        }
+        if next.sequence > mark.next {
+            self.apply(found);
+        }
+    }
+
+    fn apply(&mut self, found: &Found<'_>) {
+        // Records that cannot be read are an error of the replay.
+        for record in &found.decode().unwrap_or_default() {
+            self.tip.apply(record);
+        }
+    }
+
+    /// # Errors
+    /// [`JournalError::Missing`] and [`JournalError::OtherHistory`].
+    pub(crate) fn check(&self, chain: Chain, place: Place, dir: &Path) -> Result<(), JournalError> {
+        let Some(mark) = self.mark else { return Ok(()) };
+        if mark.next > chain.sequence {
+            return Err(JournalError::Missing {
+                path: end_path(dir),
+                place,
+                next: chain.sequence,
+                mark: Box::new(mark),
+            });
+        }
+        let found = if mark.next == chain.sequence { Some(chain.previous) } else { self.found };
+        match found {
+            Some(hash) if hash != mark.hash => {
+                Err(JournalError::OtherHistory { path: end_path(dir), mark: Box::new(mark) })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn remove_half_made(disk: &dyn Disk, dir: &Path, segment: u64) -> Result<(), JournalError> {

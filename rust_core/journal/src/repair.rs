@@ -9,9 +9,10 @@ use std::{
 use serde::Serialize;
 
 use crate::{
-    JournalError, Place,
-    check::{Report, block_number, examine},
+    EndState, Fault, JournalError, Place, Tip,
+    check::{Examined, Report, block_number, examine},
     disk::Disk,
+    end_mark::{EndFile, read_end, remove_end},
     journal::{sync, write_all},
     layout::{APPEND_HEADER, FIRST_SEGMENT, SECTOR, SegmentSector, segment_name},
     record::decode_records,
@@ -36,6 +37,10 @@ pub struct Loss {
     pub bytes: u64,
     /// Segments that are removed whole.
     pub segments: Vec<u64>,
+    /// Sequence number after the newest append that `journal.end` records; `None` if it records none.
+    pub recorded: Option<u64>,
+    /// The newest block and step that it records.
+    pub tip: Option<Tip>,
 }
 
 /// A repair that has been planned and not done.
@@ -43,22 +48,47 @@ pub struct Repair {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     loss: Loss,
+    /// Something is to be cut.
+    cut: bool,
 }
 
-/// Says what the journal in `dir` holds and, when it is corrupt, prepares to cut it there. Changes nothing. The
-/// caller holds the [`DirLock`](crate::DirLock) until the repair is done.
+/// Says what the journal in `dir` holds and, when it is corrupt or ends before its recorded end, prepares to accept that:
+/// to cut it there, and to record that the loss is accepted. Changes nothing. The caller holds the
+/// [`DirLock`](crate::DirLock) until the repair is done.
 ///
 /// # Errors
 /// What prevents reading.
 pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Repair>), JournalError> {
-    let (report, expected) = examine(dir, disk.clone())?;
-    let Some(fault) = &report.fault else { return Ok((report, None)) };
-    // The first segment of all begins with append 0, readable or not.
-    let first = (fault.place.segment == FIRST_SEGMENT).then_some(0);
-    let expected = expected.map(|chain| chain.sequence).or(first);
-    let loss = survey(&*disk, dir, fault.place, expected)?;
-    let repair = Repair { disk, dir: dir.to_owned(), loss };
-    Ok((report, Some(repair)))
+    let Examined { report, chain, end, compared } = examine(dir, disk.clone())?;
+    let (recorded, end_damaged) = match read_end(&*disk, dir) {
+        Ok(found) => (found.map(|found| found.mark), false),
+        Err(JournalError::EndDamaged { .. }) => (None, true),
+        Err(other) => return Err(other),
+    };
+    let next = chain.map_or(report.first_sequence, |chain| chain.sequence);
+    let (mut loss, cut) = match &report.fault {
+        Some(fault) => {
+            // The first segment of all begins with append 0, readable or not.
+            let first = (fault.place.segment == FIRST_SEGMENT).then_some(0);
+            let expected = chain.map(|chain| chain.sequence).or(first);
+            (survey(&*disk, dir, fault.place, expected)?, true)
+        }
+        None if end_damaged || compared.is_err() => (Loss::nothing(end), false),
+        None => return Ok((report, None)),
+    };
+    if let Some(mark) = recorded {
+        loss.recorded = Some(mark.next);
+        loss.tip = Some(mark.tip).filter(|_| mark.next > next);
+        loss.appends = loss.appends.max(mark.next.saturating_sub(next));
+    }
+    Ok((report, Some(Repair { disk, dir: dir.to_owned(), loss, cut })))
+}
+
+/// Prepares to record that whatever followed the end of a sound journal is lost. For when another record than the journal's
+/// own proves that more existed.
+pub fn plan_acceptance(dir: &Path, disk: Arc<dyn Disk>) -> Result<Repair, JournalError> {
+    let Examined { end, .. } = examine(dir, disk.clone())?;
+    Ok(Repair { disk, dir: dir.to_owned(), loss: Loss::nothing(end), cut: false })
 }
 
 impl Repair {
@@ -70,17 +100,48 @@ impl Repair {
     /// Cuts. After a crash in the middle the journal is still corrupt, or what is left of the damage is a torn
     /// tail: the rest is cut by another repair, or at opening.
     pub fn apply(self) -> Result<(), JournalError> {
-        let Self { disk, dir, loss } = self;
+        if self.cut {
+            self.cut()?;
+        }
+        self.accept()
+    }
+
+    /// Records that the journal ends here, by whoever writes it.
+    fn accept(&self) -> Result<(), JournalError> {
+        let Self { disk, dir, .. } = self;
+        let Examined { report, chain, .. } = examine(dir, disk.clone())?;
+        if let Some(Fault { place, reason }) = report.fault {
+            return Err(JournalError::Corrupt { place, reason });
+        }
+        // Without a segment the next opening begins anew, from the genesis, which is not known here.
+        let Some(chain) = chain else { return remove_end(&**disk, dir) };
+        let before = match read_end(&**disk, dir) {
+            Ok(found) => found.map(|found| found.mark),
+            Err(JournalError::EndDamaged { .. }) => None,
+            Err(other) => return Err(other),
+        };
+        let tip = Tip {
+            block: report.head.map(|head| (head.number, head.hash)),
+            step: report.step.map(|step| (step.number, step.index, step.hash)),
+            transactions: 0,
+        };
+        // No process writes as this one.
+        let writer = [0; 16];
+        EndFile::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer).map(drop)
+    }
+
+    fn cut(&self) -> Result<(), JournalError> {
+        let Self { disk, dir, loss, .. } = self;
         // The newest first, so that no gap appears.
         for &number in loss.segments.iter().rev() {
             let path = dir.join(segment_name(number));
             disk.remove(&path).map_err(JournalError::io("remove", path))?;
-            disk.sync_dir(&dir).map_err(JournalError::io("sync", &dir))?;
+            disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
         }
         if loss.place.offset == 0 {
             return Ok(());
         }
-        let mut reader = SegmentFile::open(&*disk, &dir, loss.place.segment)?;
+        let mut reader = SegmentFile::open(&**disk, dir, loss.place.segment)?;
         let SegmentSector::Valid(mut header) = reader.header()? else {
             let reason = "the segment's header changed during the repair".to_owned();
             return Err(JournalError::Corrupt { place: loss.place, reason });
@@ -88,18 +149,25 @@ impl Repair {
         let bytes = reader.content_end(loss.place.offset)? - loss.place.offset;
         let path = dir.join(segment_name(header.number));
         let file = disk.open(&path, true).map_err(JournalError::io("open", path))?;
-        write_zeros(&*file, loss.place, bytes, &dir)?;
+        write_zeros(&*file, loss.place, bytes, dir)?;
         // A file that was cut is from now on as short as it is.
         header.size = header.size.min(reader.size);
-        write_all(&*file, &header.encode(), Place { offset: 0, ..loss.place }, &dir)?;
-        sync(&*file, loss.place, &dir)
+        write_all(&*file, &header.encode(), Place { offset: 0, ..loss.place }, dir)?;
+        sync(&*file, loss.place, dir)
+    }
+}
+
+impl Loss {
+    fn nothing(place: Place) -> Self {
+        let segments = Vec::new();
+        let (blocks, recorded, tip) = (None, None, None);
+        Self { place, appends: 0, readable: 0, records: 0, blocks, bytes: 0, segments, recorded, tip }
     }
 }
 
 /// Looks through everything from `place` on.
 fn survey(disk: &dyn Disk, dir: &Path, place: Place, expected: Option<u64>) -> Result<Loss, JournalError> {
-    let mut loss =
-        Loss { place, appends: 0, readable: 0, records: 0, blocks: None, bytes: 0, segments: Vec::new() };
+    let mut loss = Loss::nothing(place);
     // The sequence numbers that were seen: the lowest, and the one after the highest.
     let mut seen: Option<(u64, u64)> = None;
     let mut see = |first: u64, next: u64| {
@@ -145,7 +213,7 @@ fn span(blocks: Option<(u64, u64)>, records: &[u8], count: u32) -> Option<(u64, 
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, appends, readable, records, blocks, bytes, segments } = self;
+        let Self { place, appends, readable, records, blocks, bytes, segments, recorded, tip } = self;
         write!(f, "everything from {place} on: at least {appends} appends, {bytes} bytes")?;
         write!(f, "\n{readable} of them can be read, with {records} records")?;
         if let Some((first, last)) = blocks {
@@ -153,6 +221,10 @@ impl fmt::Display for Loss {
         }
         if let (Some(first), Some(last)) = (segments.first(), segments.last()) {
             write!(f, "\nsegments {first} to {last} are removed")?;
+        }
+        if let Some(recorded) = recorded {
+            let tip = tip.unwrap_or_default();
+            write!(f, "\nthe recorded end is before append {recorded}{tip}")?;
         }
         Ok(())
     }

@@ -116,6 +116,12 @@ impl Control {
         sequencer.map_or(Ok(()), |sequencer| sequencer.lock().drain())
     }
 
+    /// Records durably that the journal ends here in good order.
+    pub(crate) fn close_journal(&self) -> Result<(), JournalError> {
+        let sequencer = self.0.lock().clone();
+        sequencer.map_or(Ok(()), |sequencer| sequencer.lock().close_journal())
+    }
+
     /// Lets a store without a thread write some of what it was given; whether there was something.
     pub(crate) fn write_store(&self) -> bool {
         let sequencer = self.0.lock().clone();
@@ -146,6 +152,7 @@ impl Control {
             });
         };
         let mut sequencer = sequencer.lock();
+        let _working = shared.activity.work();
         if let Some(reason) = sequencer.halted.clone().or_else(|| shared.failure()) {
             return Err(ControlError::Stopped(reason));
         }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Write},
+    io,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -13,7 +13,9 @@ use foreseal_journal::{DirLock, Disk, RealDisk};
 use foreseal_store::{Options, Store, StoreError, Upgrading};
 use foreseal_types::{ChainSpec, parse_genesis};
 
-use crate::{KeyError, NodeError, Randomness, STEP_WINDOW, StepSigner, StoreSettings, start::genesis_hash};
+use crate::{
+    DamagedFile, DirIdentity, NodeError, STEP_WINDOW, StoreSettings, checked_file, start::genesis_hash,
+};
 
 const GENESIS: &str = "genesis.json";
 const KEY: &str = "sequencer.key";
@@ -28,8 +30,8 @@ pub enum SavedPool {
     Bytes(Vec<u8>),
 }
 
-/// A locked data directory. Holds `LOCK`, `genesis.json`, `journal/`, `store/`, `sequencer.key` where steps are made, and either `running` or, after a clean stop,
-/// `pool.bin`.
+/// A locked data directory. Holds `LOCK`, `genesis.json`, `identity.json`, `journal/`, `journal.end`, `store/`, `sequencer.key` where
+/// steps are made, and either `running` or, after a clean stop, `pool.bin`.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
@@ -67,18 +69,24 @@ impl DataDir {
         Store::open_reporting(self.path.join(STORE), store_options(spec, settings), report)
     }
 
-    /// The key that signs the steps of the chain with this id: the one in the file given, or the folder's own, which is made at
-    /// first use.
-    pub fn step_signer(
-        &self,
-        given: Option<&Path>,
-        chain_id: u64,
-        secret: &mut Randomness,
-    ) -> Result<StepSigner, KeyError> {
-        match given {
-            Some(path) => StepSigner::read(path, chain_id),
-            None => StepSigner::read_or_make(&self.path.join(KEY), chain_id, secret),
+    /// Path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Path of the folder's own key.
+    pub fn key(&self) -> PathBuf {
+        self.path.join(KEY)
+    }
+
+    /// The identity of the directory, and `true` if it is recorded: that of an older program is taken from its files.
+    pub fn identity(&self, chain_id: u64) -> Result<(DirIdentity, bool), NodeError> {
+        if let Some(identity) = DirIdentity::read(&self.path)? {
+            return Ok((identity, true));
         }
+        let path = self.path.join(GENESIS);
+        let genesis = fs::read(&path).map_err(|error| NodeError::io("read", &path, &error))?;
+        Ok((DirIdentity::new(chain_id, &genesis), false))
     }
 
     /// The rules of the genesis given, which must be the one stored, if there is one; it is stored at first use, once
@@ -97,7 +105,7 @@ impl DataDir {
                 let spec = Arc::new(ChainSpec::new(given.clone())?);
                 check(&spec)?;
                 let text = serde_json::to_vec_pretty(given).map_err(foreseal_types::GenesisError::from)?;
-                replace_file(&path, &text).map_err(|e| NodeError::io("write", &path, &e))?;
+                checked_file::replace(&path, &text).map_err(|e| NodeError::io("write", &path, &e))?;
                 Ok(spec)
             }
             (None, None) => Err(NodeError::NoGenesis { datadir: self.path.clone() }),
@@ -108,16 +116,21 @@ impl DataDir {
     /// it lost, so that a crash never restores an old one.
     pub fn take_pool(&self) -> Result<SavedPool, NodeError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
-        let saved = match fs::read(&path) {
-            Ok(bytes) => SavedPool::Bytes(bytes),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(NodeError::io("read", &path, &error));
+        let found = checked_file::read(&path, checked_file::unseal)
+            .map_err(|error| NodeError::io("read", &path, &error))?;
+        let there = found.is_some();
+        let saved = match found {
+            Some(Ok(content)) => SavedPool::Bytes(content.bytes()),
+            // What was only in the pool was never promised: no reason to stay down.
+            Some(Err(error)) => {
+                tracing::error!(%error, "the saved pool is not used");
+                SavedPool::Lost
             }
-            Err(_) if running.exists() => SavedPool::Lost,
-            Err(_) => SavedPool::None,
+            None if running.exists() => SavedPool::Lost,
+            None => SavedPool::None,
         };
         File::create(&running).map_err(|e| NodeError::io("create", &running, &e))?;
-        if matches!(saved, SavedPool::Bytes(_)) {
+        if there {
             fs::remove_file(&path).map_err(|e| NodeError::io("remove", &path, &e))?;
         }
         sync_folder(&self.path).map_err(|e| NodeError::io("sync", &self.path, &e))?;
@@ -127,7 +140,8 @@ impl DataDir {
     /// Saves the pool for the next start. What marks the run goes last: a crash before that finds the pool.
     pub fn save_pool(&self, bytes: &[u8]) -> Result<(), NodeError> {
         let (path, running) = (self.path.join("pool.bin"), self.path.join("running"));
-        replace_file(&path, bytes).map_err(|e| NodeError::io("write", &path, &e))?;
+        checked_file::replace(&path, &checked_file::seal(bytes))
+            .map_err(|e| NodeError::io("write", &path, &e))?;
         match fs::remove_file(&running) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(NodeError::io("remove", &running, &error))
@@ -183,27 +197,24 @@ pub(crate) fn stored_spec(datadir: &Path) -> Result<Option<ChainSpec>, NodeError
 
 fn stored_genesis(datadir: &Path) -> Result<Option<Genesis>, NodeError> {
     let path = datadir.join(GENESIS);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(parse_genesis(&text)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(NodeError::io("read", &path, &error)),
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(NodeError::io("read", &path, &error)),
+    };
+    if let Some(identity) = DirIdentity::read(datadir)? {
+        let damaged = |mismatch| DamagedFile { path: path.clone(), mismatch };
+        identity.genesis.verify(&bytes).map_err(damaged)?;
     }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| NodeError::io("read", &path, &io::Error::new(io::ErrorKind::InvalidData, error)))?;
+    Ok(Some(parse_genesis(&text)?))
 }
 
 /// Whether two genesis files make the same chain: the same rules and the same allocation.
 fn same(a: &Genesis, b: &Genesis) -> Result<bool, NodeError> {
     let text = |genesis: &Genesis| serde_json::to_value(genesis).map_err(foreseal_types::GenesisError::from);
     Ok(text(a)? == text(b)?)
-}
-
-/// Writes a whole file so that after a crash there is the old one or the new one.
-fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = path.with_extension("new");
-    let mut file = File::create(&draft)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&draft, path)?;
-    path.parent().map_or(Ok(()), sync_folder)
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {

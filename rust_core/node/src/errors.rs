@@ -13,7 +13,9 @@ use foreseal_state::StateError;
 use foreseal_store::StoreError;
 use foreseal_types::GenesisError;
 
-use crate::{ChainError, KeyError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed};
+use crate::{
+    ChainError, DamagedFile, KeyError, ProductionError, ReplayError, SettingsError, StartError, StoreFailed,
+};
 
 /// A node that cannot be opened, started or stopped in good order.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,10 @@ pub enum NodeError {
         "no block can follow the genesis given with --genesis: {why} (`foreseal genesis` prints one to begin with)"
     )]
     DeadGenesis { why: BuildError },
+    #[error(transparent)]
+    Damaged(#[from] DamagedFile),
+    #[error("{} has format {found}, newer than {supported}, the newest this program reads", path.display())]
+    NewerIdentity { path: PathBuf, found: u32, supported: u32 },
     #[error("cannot {what} {}: {why}", path.display())]
     Io { what: &'static str, path: PathBuf, why: String },
     #[error(transparent)]

@@ -21,7 +21,9 @@ use crate::{
     datadir::{DataDir, Followed},
     feed_server::{FeedServer, Source},
     follower::{Following, Ground},
+    scrubber::Scrubber,
     shared::Shared,
+    signer::admit_signer,
     start::try_first_block,
     writer::Writer,
 };
@@ -57,6 +59,8 @@ pub(crate) struct Writing {
     signer: Option<Arc<StepSigner>>,
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Reads the store in the background.
+    scrub: Mutex<Option<JoinHandle<()>>>,
     server: Arc<Mutex<Option<FeedServer>>>,
     /// What followers are served from, once there is something to follow.
     pub(crate) source: Arc<OnceLock<Arc<Source>>>,
@@ -64,7 +68,7 @@ pub(crate) struct Writing {
 
 impl Node {
     /// Checks the settings, locks the data directory, reads the genesis, opens the store, and reads or makes the key that
-    /// signs steps, if any are to be made. Starts nothing. A follower locks nothing and makes nothing.
+    /// signs steps, if any are to be made: that of the signer whose steps the directory holds. Starts nothing. A follower locks nothing and makes nothing.
     pub fn open(settings: Settings, surroundings: Surroundings) -> Result<Self, NodeError> {
         settings.production.check()?;
         settings.store.check()?;
@@ -89,6 +93,7 @@ impl Node {
         let settings = Settings { development: None, ..settings };
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock));
+        shared.set_store(store.clone());
         let (spec, window) = (Arc::new(spec), settings.store.recent);
         let ground =
             Ground { spec: spec.clone(), store: store.clone(), journal, disk: surroundings.disk, window };
@@ -103,20 +108,17 @@ impl Node {
             if settings.produce { try_first_block(spec, &settings, now) } else { Ok(()) }
         })?;
         let store = datadir.open_store(&spec, &settings.store)?;
-        let given = settings.sequencer_key.as_deref();
-        let signer = if settings.produce {
-            Some(datadir.step_signer(given, spec.chain_id(), &mut surroundings.secret)?)
-        } else {
-            None
-        };
+        let signer = admit_signer(&datadir, &settings, &spec, &store, &mut surroundings)?;
         let pool = Arc::new(Pool::new(settings.pool.clone()));
         let shared = Arc::new(Shared::new(pool, surroundings.clock.clone()));
+        shared.set_store(store.clone());
         let part = Part::Writer(Writing {
             datadir: Arc::new(datadir),
             control: Arc::default(),
             signer: signer.map(Arc::new),
             surroundings: Mutex::new(Some(surroundings)),
             thread: Mutex::new(None),
+            scrub: Mutex::new(None),
             server: Arc::default(),
             source: Arc::default(),
         });
@@ -154,6 +156,11 @@ impl Node {
         match thread {
             Ok(handle) => *writing.thread.lock() = Some(handle),
             Err(error) => self.shared.set_phase(Phase::Failed(error.to_string())),
+        }
+        let scrubber = Scrubber::new(self.store.clone(), self.shared.clone(), self.settings.store.scrub);
+        match scrubber.start() {
+            Ok(thread) => *writing.scrub.lock() = thread,
+            Err(error) => tracing::warn!(%error, "the scrub cannot be started"),
         }
     }
 
@@ -229,7 +236,8 @@ impl Node {
             // Before the pool is saved: what followers send from now on would be lost.
             server.stop();
         }
-        if let Some(thread) = writing.thread.lock().take() {
+        let threads = [writing.scrub.lock().take(), writing.thread.lock().take()];
+        for thread in threads.into_iter().flatten() {
             // The thread catches its own panics, so joining cannot fail.
             let _ = thread.join();
         }

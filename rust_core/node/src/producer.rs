@@ -21,7 +21,10 @@ impl Producer {
     /// # Errors
     /// Ends production: health is red from here on, reads go on, submissions are refused.
     pub fn tick(&mut self, now: Now, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
-        self.0.lock().tick(now, keep_going)
+        let mut sequencer = self.0.lock();
+        let shared = sequencer.shared.clone();
+        let _working = shared.activity.work();
+        sequencer.tick(now, keep_going)
     }
 
     /// Monotonic time at which the block being built is due to be sealed; `None` when blocks are sealed on demand alone.

@@ -179,8 +179,8 @@ impl Sequencer {
     }
 
     fn try_tick(&mut self, now: Now, keep_going: &mut dyn FnMut() -> bool) -> Result<(), ProductionError> {
-        if let Some(reason) = &self.halted {
-            return Err(ProductionError::Halted(reason.clone()));
+        if let Some(reason) = self.halted.clone().or_else(|| self.shared.failure()) {
+            return Err(ProductionError::Halted(reason));
         }
         self.link.check()?;
         let Some(slot) = self.slot else { return Ok(()) };
@@ -262,9 +262,17 @@ impl Sequencer {
             let sequence = self.journal.next_sequence();
             frames.append(Whole::of(sequence, B256::ZERO, records));
         }
+        // A follower may have proved meanwhile that the journal has lost something.
+        if let Some(reason) = self.shared.failure() {
+            return Err(ProductionError::Halted(reason));
+        }
+        // Whatever was read to make these records, a damaged store must not be built upon.
+        self.link.check()?;
         self.shared.reached(Point::BeforeAppend);
         let mut laps = Laps::begin(&*self.shared.clock);
+        let waiting = self.shared.activity.wait_for_disk();
         self.journal.append(records)?;
+        drop(waiting);
         self.shared.figures.append.add(laps.lap());
         self.shared.figures.journal_is(&self.journal);
         self.shared.reached(Point::Appended);
@@ -276,6 +284,7 @@ impl Sequencer {
 
     fn trim(&mut self) {
         self.shared.reached(Point::BeforeTrim);
+        let _waiting = self.shared.activity.wait_for_disk();
         self.link.trim(&mut self.journal);
     }
 
@@ -296,7 +305,9 @@ impl Sequencer {
     pub(crate) fn adopt(&mut self, chain: Chain) -> Result<(), ProductionError> {
         self.chain = chain;
         let sequence = self.journal.next_sequence().saturating_sub(1);
+        let waiting = self.shared.activity.wait_for_disk();
         self.link.follow(&mut self.chain, sequence)?;
+        drop(waiting);
         self.chain.settle();
         Ok(())
     }
@@ -306,8 +317,14 @@ impl Sequencer {
         self.link.write()
     }
 
+    /// Records durably that the journal ends here in good order.
+    pub(crate) fn close_journal(&mut self) -> Result<(), JournalError> {
+        self.journal.close()
+    }
+
     /// Waits until the store has everything.
     pub(crate) fn drain(&self) -> Result<(), StoreFailed> {
+        let _waiting = self.shared.activity.wait_for_disk();
         self.link.drain()
     }
 

@@ -6,7 +6,7 @@ use alloy_genesis::Genesis;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_builder::Opening;
 
-use crate::{Chain, FinalityDepth, Recent, STEP_WINDOW, backlog::most_blocks};
+use crate::{Chain, FinalityDepth, Recent, STEP_WINDOW, ScrubSettings, backlog::most_blocks};
 
 /// Longest extra data of a header, in bytes.
 const MAX_EXTRA_DATA: usize = 32;
@@ -118,6 +118,7 @@ pub struct StoreSettings {
     pub retention: u64,
     /// Seconds since 1970: what a store that is made or upgraded notes of when that was.
     pub at: u64,
+    pub scrub: ScrubSettings,
 }
 
 impl Default for StoreSettings {
@@ -129,6 +130,7 @@ impl Default for StoreSettings {
             backlog: 50_000,
             retention: 1024,
             at: 0,
+            scrub: ScrubSettings::default(),
         }
     }
 }
@@ -180,6 +182,8 @@ pub struct Settings {
     pub pool: foreseal_pool::PoolConfig,
     /// File with the key that signs steps; `None` takes the one in the data directory, and makes it if there is none.
     pub sequencer_key: Option<PathBuf>,
+    /// Accepts a key of another signer than the one whose steps the data directory holds.
+    pub new_sequencer_key: bool,
     /// Bytes of a journal segment.
     pub segment_bytes: u64,
     pub store: StoreSettings,
@@ -199,6 +203,7 @@ impl Settings {
             finality: FinalityDepth::default(),
             pool: foreseal_pool::PoolConfig::default(),
             sequencer_key: None,
+            new_sequencer_key: false,
             segment_bytes: foreseal_journal::Options::SEGMENT_BYTES,
             store: StoreSettings::default(),
             development: None,

@@ -9,13 +9,16 @@ use std::{
 };
 
 use foreseal_pool::Pool;
+use foreseal_store::Store;
 use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
     Changes, Clock, Feed, Figures, Point, StoreStatus, View, Watcher,
     feed_server::FrameLog,
+    liveness::Activity,
     questions::Desk,
+    scrubber,
     store_link::{Beside, StoreGauge},
 };
 
@@ -36,6 +39,21 @@ pub enum Phase {
     Failed(String),
     /// Stopped in good order.
     Stopped,
+}
+
+impl Phase {
+    /// The phase in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Replaying { .. } => "replaying",
+            Self::Producing => "producing",
+            Self::Serving => "serving",
+            Self::Following => "following",
+            Self::Disconnected(_) => "disconnected",
+            Self::Failed(_) => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
 }
 
 /// How the pool began.
@@ -60,8 +78,13 @@ pub(crate) struct Shared {
     /// The frames for followers, where there can be some.
     frames: OnceLock<Arc<FrameLog>>,
     gauge: OnceLock<StoreGauge>,
+    /// The store that this process reads.
+    store: OnceLock<Store>,
+    scrub: scrubber::Progress,
     watcher: OnceLock<Arc<dyn Watcher>>,
     pub(crate) figures: Arc<Figures>,
+    /// What the writing thread does.
+    pub(crate) activity: Activity,
     /// Where followers ask.
     pub(crate) desk: Desk,
     phase: Mutex<(Phase, PoolStart)>,
@@ -83,8 +106,11 @@ impl Shared {
             heard: AtomicI64::new(now),
             frames: OnceLock::new(),
             gauge: OnceLock::new(),
+            store: OnceLock::new(),
+            scrub: scrubber::Progress::default(),
             watcher: OnceLock::new(),
             figures: Arc::default(),
+            activity: Activity::default(),
             desk: Desk::default(),
             phase: Mutex::new((Phase::Replaying { records: 0 }, PoolStart::New)),
             changes: Changes::default(),
@@ -141,6 +167,16 @@ impl Shared {
         self.since(&self.heard)
     }
 
+    /// Changes with each tick.
+    pub(crate) fn ticked(&self) -> i64 {
+        self.ticked.load(Ordering::Acquire)
+    }
+
+    /// Changes with each frame of the sequencer.
+    pub(crate) fn heard_at(&self) -> i64 {
+        self.heard.load(Ordering::Acquire)
+    }
+
     fn since(&self, then: &AtomicI64) -> Duration {
         let now = micros(self.clock.now().monotonic);
         Duration::from_micros(now.saturating_sub(then.load(Ordering::Acquire)).try_into().unwrap_or(0))
@@ -190,17 +226,37 @@ impl Shared {
     }
 
     pub(crate) fn store_status(&self) -> Option<StoreStatus> {
-        self.gauge.get().map(StoreGauge::status)
+        let scrub = self.scrub.lock().clone();
+        self.gauge.get().map(|gauge| StoreStatus { scrub, ..gauge.status() })
+    }
+
+    /// Makes known which store this process reads: its damage ends production.
+    pub(crate) fn set_store(&self, store: Store) {
+        self.store.get_or_init(|| store);
+    }
+
+    /// Where the scrub notes how far it is.
+    pub(crate) fn scrub_progress(&self) -> &scrubber::Progress {
+        &self.scrub
+    }
+
+    /// The damage of the store that a read, a write or the scrub found.
+    fn damage(&self) -> Option<String> {
+        self.store.get().and_then(|store| store.damage().map(ToString::to_string))
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        self.phase.lock().0.clone()
+        let phase = self.phase.lock().0.clone();
+        match (&phase, self.damage()) {
+            (Phase::Stopped | Phase::Failed(_), _) | (_, None) => phase,
+            (_, Some(damage)) => Phase::Failed(damage),
+        }
     }
 
     /// Why production stopped, if it did.
     pub(crate) fn failure(&self) -> Option<String> {
-        match &self.phase.lock().0 {
-            Phase::Failed(reason) => Some(reason.clone()),
+        match self.phase() {
+            Phase::Failed(reason) => Some(reason),
             _ => None,
         }
     }

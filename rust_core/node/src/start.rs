@@ -5,8 +5,8 @@
 //!                                                                             ^ replay begins here
 //! ```
 //!
-//! The journal is the truth. A store that is ahead of it, because its end was cut off by a repair, goes back to the last
-//! block that the journal seals.
+//! The journal is the truth. A store that is ahead of it proves that the journal has lost what was visible: the start is refused.
+//! Once a repair has accepted the loss, the store goes back to the last block that the journal seals.
 
 use std::sync::Arc;
 
@@ -14,15 +14,16 @@ use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use foreseal_builder::Opening;
-use foreseal_journal::{Disk, Identity, Journal, Options, Record};
+use foreseal_journal::{Disk, Identity, Journal, Options, Past, Place, Record, Recovery};
 use foreseal_state::State;
 use foreseal_store::{Head, Store};
-use foreseal_types::ChainSpec;
+use foreseal_types::{ChainSpec, mutant};
 
 use crate::{
     Chain, NodeError, Now, Settings, Slot,
     chain::Resumed,
     datadir::DataDir,
+    loss::{ChainLoss, Sealed, common, explain, sealed_chain},
     outgoing::Note,
     replay::replay,
     store_link::{Beside, StoreLink},
@@ -50,6 +51,11 @@ pub enum StartError {
         "store and journal have no block in common, and the store ends with block {head}: they are not of one node"
     )]
     NothingShared { head: u64 },
+    /// Another record proves that the journal went on.
+    #[error(
+        "the journal has lost at {place} what was visible: {loss}; only `foreseal journal repair` continues without it"
+    )]
+    Lost { place: Place, loss: Box<ChainLoss> },
     #[error("the store's note does not decode")]
     Note,
 }
@@ -89,8 +95,10 @@ pub(crate) fn start(
 ) -> Result<Started, NodeError> {
     let identity = Identity { chain_id: spec.chain_id(), genesis: store.options().genesis };
     let options = Options { identity, segment_bytes: settings.segment_bytes, entropy: rand::random() };
-    let (mut journal, recovery) = Journal::open(&datadir.journal(), disk, options)?;
-    let mut from = begin(&store, &journal)?;
+    let past = Past::new(datadir.journal(), disk.clone(), identity, u64::MAX);
+    let opened = Journal::open(&datadir.journal(), disk, options);
+    let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &past))?;
+    let mut from = begin(&store, &journal, &recovery)?;
     let note = note(&store)?;
     let mut link = StoreLink::start(store.clone(), &settings.store, &note, beside)?;
     let mut chain = open_chain(&store, spec, settings, &link, &note)?;
@@ -160,7 +168,7 @@ struct From {
 }
 
 /// Finds where the store is in the journal, after taking back what the journal does not have.
-fn begin(store: &Store, journal: &Journal) -> Result<From, NodeError> {
+fn begin(store: &Store, journal: &Journal, recovery: &Recovery) -> Result<From, NodeError> {
     let progress = store.progress()?;
     let (sequence, first) = (progress.journal_sequence, journal.first_sequence());
     let Some(head) = progress.head else {
@@ -178,7 +186,7 @@ fn begin(store: &Store, journal: &Journal) -> Result<From, NodeError> {
         return Ok(From { sequence, records: 0 });
     }
     if journal.next_sequence() <= sequence {
-        return go_back(store, journal, head);
+        return go_back(store, journal, head, recovery);
     }
     let append = journal.replay_from(sequence)?.next().transpose()?;
     let records = append.map(|append| append.records).unwrap_or_default();
@@ -188,60 +196,29 @@ fn begin(store: &Store, journal: &Journal) -> Result<From, NodeError> {
     }
 }
 
-/// The store is ahead: the end of the journal was given up by a repair, and so is the end of the store.
-fn go_back(store: &Store, journal: &Journal, head: Head) -> Result<From, NodeError> {
-    let Some(sealed) = sealed_chain(store, journal)? else {
+/// The store is ahead. Where a repair has given up the end of the journal, the end of the store is given up too.
+///
+/// # Errors
+/// [`StartError::Lost`] where no repair has.
+fn go_back(store: &Store, journal: &Journal, head: Head, recovery: &Recovery) -> Result<From, NodeError> {
+    let Some(sealed) = sealed_chain(store.options().genesis, journal.replay()?)? else {
         return Err(StartError::JournalGone { head: head.number }.into());
     };
     // The store may have followed an unwind that was given up: then the journal has blocks that it has no more.
-    let reader = store.reader()?;
-    let mut common = None;
-    for place in sealed.iter().rev() {
-        if reader.block_hash(place.number)? == Some(place.hash) {
-            common = Some(place);
-            break;
-        }
-    }
-    let Some(&Sealed { number, sequence, records, .. }) = common else {
+    let Some(Sealed { number, sequence, records, .. }) = common(store, &sealed)? else {
         return Err(StartError::NothingShared { head: head.number }.into());
     };
+    if !recovery.loss_accepted && !mutant!("ignore-marker") {
+        let loss = ChainLoss::find(store, &journal.past(), journal.next_sequence(), None)?;
+        let loss = Box::new(loss.unwrap_or_default());
+        return Err(StartError::Lost { place: journal.end(), loss }.into());
+    }
     tracing::warn!(from = head.number, to = number, "the store goes back to where the journal ends");
     let mut note = note(store)?;
     note.beside.finality.unwound(number);
     note.marks.retain(|mark| mark.number <= number);
     store.unwind(number, sequence, &note.encode())?;
     Ok(From { sequence, records })
-}
-
-/// A sealed block, and where in the journal the chain ended with it.
-#[derive(Clone, Copy)]
-struct Sealed {
-    number: u64,
-    hash: B256,
-    sequence: u64,
-    /// Records of that append up to it.
-    records: usize,
-}
-
-/// The sealed blocks of the chain that the journal ends with, oldest first, as far as it goes back; `None` if it says
-/// nothing of any.
-fn sealed_chain(store: &Store, journal: &Journal) -> Result<Option<Vec<Sealed>>, NodeError> {
-    let mut chain: Vec<Sealed> = Vec::new();
-    if journal.first_sequence() == 0 {
-        chain.push(Sealed { number: 0, hash: store.options().genesis, sequence: 0, records: 0 });
-    }
-    let mut appends = 0_u64;
-    for append in journal.replay()? {
-        let append = append?;
-        appends += 1;
-        for (at, record) in append.records.iter().enumerate() {
-            if let Some((number, hash)) = sealed_by(record) {
-                chain.truncate(chain.partition_point(|before| before.number < number));
-                chain.push(Sealed { number, hash, sequence: append.sequence, records: at + 1 });
-            }
-        }
-    }
-    Ok((appends > 0 && !chain.is_empty()).then_some(chain))
 }
 
 /// Number and hash of the block that is the newest sealed one after this record, where it says so.

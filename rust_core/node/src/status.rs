@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alloy_primitives::{Address, B256};
 
-use crate::{Phase, PoolStart, View};
+use crate::{Phase, PoolStart, ScrubStatus, View};
 
 /// The node at this moment, for `foreseal_status` and health checks. What the chain is at this moment is a [`Head`].
 #[derive(Clone, Debug)]
@@ -59,8 +59,9 @@ pub struct StoreStatus {
     pub share: u32,
     /// Bytes in use.
     pub bytes: u64,
-    /// Why it cannot be written, if so.
+    /// Why it cannot be written, or must not be built upon, if so.
     pub failure: Option<String>,
+    pub scrub: ScrubStatus,
 }
 
 /// The newest step of a view.

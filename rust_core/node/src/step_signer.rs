@@ -29,6 +29,18 @@ pub enum KeyError {
     NotAFile { path: PathBuf },
     #[error("sequencer key {}: it does not hold a key: 64 hex digits and nothing else", path.display())]
     Content { path: PathBuf },
+    #[error(
+        "sequencer key {} is missing, and the steps of this data directory are signed by {signer}: put the file back, or \
+         name it with --sequencer-key, or start with a new signer by --new-sequencer-key",
+        path.display()
+    )]
+    Missing { path: PathBuf, signer: Address },
+    #[error(
+        "sequencer key {} signs as {found}, and the steps of this data directory are signed by {expected}: put the key \
+         back, or start with a new signer by --new-sequencer-key",
+        path.display()
+    )]
+    OtherSigner { path: PathBuf, found: Address, expected: Address },
     #[error("sequencer key {}: cannot {what} it: {why}", path.display())]
     Io { path: PathBuf, what: &'static str, why: String },
 }

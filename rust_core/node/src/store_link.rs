@@ -14,7 +14,7 @@ use foreseal_store::{Store, StoreError};
 use foreseal_types::mutant;
 
 use crate::{
-    Chain, Clock, Figures, History, Point, StoreFailed, StoreSettings, StoreStatus, Watcher,
+    Chain, Clock, Figures, History, Point, ScrubStatus, StoreFailed, StoreSettings, StoreStatus, Watcher,
     backlog::{Backlog, Job},
     figures::Laps,
     marks::Marks,
@@ -150,9 +150,12 @@ impl StoreLink {
         }
     }
 
-    /// `Err` once the store could not be written.
+    /// `Err` once the store could not be written, or is found damaged.
     pub fn check(&self) -> Result<(), StoreFailed> {
-        self.backlog.check()
+        match self.store.damage() {
+            Some(damage) => Err(StoreFailed(damage.to_string())),
+            None => self.backlog.check(),
+        }
     }
 
     /// How much the builder should take, in thousandths.
@@ -197,13 +200,20 @@ pub(crate) struct StoreGauge {
 }
 
 impl StoreGauge {
+    /// Why the store is not written any more, or must not be built upon.
+    fn failure(&self) -> Option<String> {
+        let damage = self.store.damage().map(ToString::to_string);
+        damage.or_else(|| self.backlog.check().err().map(|failed| failed.to_string()))
+    }
+
     pub fn status(&self) -> StoreStatus {
         StoreStatus {
             head: self.confirmed.get(),
             backlog: self.backlog.weight(),
             share: self.backlog.share(),
-            failure: self.backlog.check().err().map(|failed| failed.to_string()),
+            failure: self.failure(),
             bytes: self.store.size().used,
+            scrub: ScrubStatus::default(),
         }
     }
 }

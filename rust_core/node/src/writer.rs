@@ -60,7 +60,7 @@ impl Writer {
         let files = (self.store.clone(), surroundings.disk, self.shared.beside_store());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
-        let past = started.journal.past();
+        let (past, repaired_at) = (started.journal.past(), started.journal.repaired_at());
         if let Some(room) = self.room() {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
@@ -72,7 +72,7 @@ impl Writer {
         let produces = self.settings.produce;
         self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
         self.control.open(sequencer.clone());
-        self.serve_followers(past)?;
+        self.serve_followers(past, repaired_at)?;
         Ok(produces.then(|| Producer::new(sequencer)))
     }
 
@@ -89,7 +89,7 @@ impl Writer {
     }
 
     /// Serves followers, if that is wanted. `past` is the journal.
-    fn serve_followers(&self, past: Past) -> Result<(), NodeError> {
+    fn serve_followers(&self, past: Past, repaired_at: Option<u64>) -> Result<(), NodeError> {
         let Some(log) = self.shared.frames() else { return Ok(()) };
         let by_hand = |_| Pace::by_hand(self.shared.clock.clone(), NEAR_BY_HAND);
         let Settings { produce, ref production, finality, .. } = self.settings;
@@ -103,6 +103,7 @@ impl Writer {
             pace: self.by_hand.map(by_hand).unwrap_or_default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
+            repaired_at,
         };
         let source = self.source.get_or_init(|| Arc::new(source));
         let mut server = self.server.lock();
@@ -115,9 +116,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Saves the pool and lets the store catch up, for the next start.
+    /// Saves the pool, records the end of the journal and lets the store catch up, for the next start.
     pub(crate) fn finish(&self) -> Result<(), NodeError> {
         self.datadir.save_pool(&self.shared.pool.save())?;
+        self.control.close_journal()?;
         Ok(self.control.drain()?)
     }
 

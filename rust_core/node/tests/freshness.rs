@@ -13,7 +13,7 @@ use std::{
 
 use alloy_primitives::B256;
 use foreseal_journal::{Disk, DiskFile, RealDisk};
-use foreseal_node::{Node, SteppedClock, Surroundings};
+use foreseal_node::{ControlError, Node, Phase, SteppedClock, Surroundings};
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, STEP, settings};
 
@@ -72,6 +72,10 @@ impl Disk for HangingDisk {
         RealDisk.remove(path)
     }
 
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         RealDisk.sync_dir(dir)
     }
@@ -80,6 +84,10 @@ impl Disk for HangingDisk {
 struct HangingFile(Box<dyn DiskFile>, HangingDisk);
 
 impl DiskFile for HangingFile {
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        self.0.is_at(path)
+    }
+
     fn size(&self) -> io::Result<u64> {
         self.0.size()
     }
@@ -140,6 +148,11 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     assert_eq!(view.pending().number(), view.latest().number() + 1, "pending is not latest in disguise");
     assert_eq!(view.transaction(&promised).unwrap().map(drop), None);
     assert!(node.pool().contains(&promised));
+    // A supervisor finds a thread that waits for the disk, not one that is wedged.
+    let liveness = node.liveness();
+    assert_eq!((&liveness.phase, liveness.interval), (&Phase::Producing, Some(STEP)));
+    assert!(liveness.on_disk && liveness.thread.is_some());
+    assert_eq!(node.liveness(), liveness);
     // The pool promises nothing, so it goes on.
     let later = node.submit(&transfer(1)).unwrap();
 
@@ -148,6 +161,8 @@ fn a_disk_that_hangs_turns_health_red_and_holds_up_no_reader() {
     advance_until(&clock, "the step that was held up", done);
     assert!(node.view().unwrap().transaction(&promised).unwrap().is_some());
     advance_until(&clock, "a fresh view", || node.status().ready(limit).is_ok());
+    advance_until(&clock, "an idle writer", || node.liveness().thread.is_none());
+    assert!(node.liveness().count != liveness.count && !node.liveness().on_disk);
     // A writer that sleeps by a clock that stands still is woken by this.
     node.stop();
 }
@@ -194,4 +209,24 @@ fn a_node_that_only_serves_is_ready_at_any_age() {
     clock.advance(Duration::from_hours(1));
     assert_eq!(node.status().ready(node.tick_limit()), Ok(()));
     assert_eq!(node.age(), Duration::from_hours(1), "and says so");
+    assert_eq!(node.liveness().interval, None);
+}
+
+/// Work that an administrator asked for holds the writer, and shows up as work.
+#[test]
+fn liveness_names_the_thread_that_holds_the_writer() {
+    let (datadir, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let mut bench = Bench::new(datadir.path(), &wallets);
+    let ticked = bench.node.liveness();
+    assert_eq!(ticked.thread, None);
+    bench.tick();
+    assert_ne!(bench.node.liveness().count, ticked.count);
+    let own = std::fs::read_link("/proc/thread-self").unwrap();
+    let done = bench.node.control(|_| {
+        let found = bench.node.liveness().thread.unwrap();
+        assert_eq!(own.file_name().unwrap().to_str(), Some(found.to_string().as_str()));
+        Ok::<_, ControlError>(())
+    });
+    done.unwrap();
+    assert_eq!(bench.node.liveness().thread, None);
 }

@@ -128,6 +128,8 @@ fn a_store_of_any_moment_leads_to_the_same_chain() {
     let clock = Arc::<SteppedClock>::default();
     let kept = |datadir: &Path| Settings {
         store: StoreSettings { retention: 1_024, ..small(datadir, &wallets).store },
+        // The copies are without the key.
+        new_sequencer_key: true,
         ..small(datadir, &wallets)
     };
     let mut bench = Bench::open(kept(&datadir), clock.clone(), Arc::new(RealDisk)).unwrap();

@@ -8,7 +8,9 @@ use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
 use alloy_primitives::B256;
 use foreseal_journal::RealDisk;
-use foreseal_node::{Development, Node, Settings, StoreSettings, Surroundings};
+use foreseal_node::{
+    Development, JournalRepair, Node, NodeError, Settings, StartError, StoreSettings, Surroundings,
+};
 use foreseal_testkit::{Kinds, Wallet, Workload};
 use support::{Bench, fingerprint, settings};
 
@@ -70,7 +72,11 @@ fn with_older_journal(datadir: &Path, wallets: &[Wallet], bench: Bench, copy: &P
     drop(bench);
     fs::remove_dir_all(datadir.join("journal")).unwrap();
     copy_folder(copy, &datadir.join("journal"));
-    Bench::open(development(datadir, wallets), clock, Arc::new(RealDisk)).unwrap()
+    let open = || Bench::open(development(datadir, wallets), clock.clone(), Arc::new(RealDisk));
+    let refused = open().err().unwrap();
+    assert!(matches!(refused, NodeError::Start(StartError::Lost { .. })), "{refused}");
+    JournalRepair::plan(datadir).unwrap().apply().unwrap();
+    open().unwrap()
 }
 
 fn copy_folder(from: &Path, to: &Path) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use alloy_primitives::{Address, B256, Bytes};
 use foreseal_journal::{Identity, Whole};
 use foreseal_node::{
-    FinalityDepth, Phase, PoolStart, Production, StoreStatus, SubmitError,
+    FinalityDepth, Phase, PoolStart, Production, ScrubStatus, StoreStatus, SubmitError,
     wire::{
         Cursor, Down, Ending, GREATEST_DOWN, GREATEST_UP, Hello, Outcome, Pulse, Said, Up, Welcome,
         WireError, read_frame, take_number, write_numbered,
@@ -18,7 +18,8 @@ use proptest::prelude::*;
 
 fn said(phase: Phase) -> Said {
     let failure = Some("the disk is full".to_owned());
-    let store = StoreStatus { head: Some(4), backlog: 500, share: 750, bytes: 1 << 40, failure };
+    let scrub = ScrubStatus { bytes: 5, total: 10, passes: 2, damaged: 1, last: Some(1_700_000_000) };
+    let store = StoreStatus { head: Some(4), backlog: 500, share: 750, bytes: 1 << 40, failure, scrub };
     let signer = Some(Address::repeat_byte(5));
     Said { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store) }
 }

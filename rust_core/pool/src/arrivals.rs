@@ -64,11 +64,12 @@ impl Arrivals {
         if let Some(whole) = &mut self.whole {
             whole.push(transaction.clone(), self.most, self.most_bytes);
         }
-        self.hashes.push_back(transaction.hash());
-        self.next += 1;
-        if self.hashes.len() > self.most {
+        // Before the new one comes: a full ring that grows would double its memory.
+        while self.hashes.len() >= self.most.max(1) {
             self.hashes.pop_front();
         }
+        self.hashes.push_back(transaction.hash());
+        self.next += 1;
     }
 
     /// Begins, or ends, to keep the transactions themselves for [`Self::whole_since`].
@@ -128,6 +129,15 @@ mod tests {
 
     fn arrived<T: Clone>(found: &[T], next: u64, missed: u64) -> Arrived<T> {
         Arrived { found: found.to_vec(), next, missed }
+    }
+
+    #[test]
+    fn full_ring_does_not_grow() {
+        let mut arrivals = few();
+        for transaction in &transactions(20) {
+            arrivals.push(transaction);
+        }
+        assert_eq!((arrivals.hashes.len(), arrivals.hashes.capacity()), (4, 4));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
+use std::sync::Arc;
 
 use foreseal_buckets::{Quota, Table, TableError};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -17,7 +18,7 @@ use pyo3::prelude::*;
 /// Raises ValueError for wrong slots or memory of another size, OSError if it cannot be mapped.
 #[pyclass(name = "Buckets", module = "foreseal._core", frozen)]
 pub struct PyBuckets {
-    table: Table,
+    pub table: Arc<Table>,
 }
 
 #[pymethods]
@@ -28,7 +29,7 @@ impl PyBuckets {
             None => Table::private(slots, rand::random()),
             Some(fd) => shared(fd, slots),
         };
-        Ok(Self { table: table.map_err(raised)? })
+        Ok(Self { table: Arc::new(table.map_err(raised)?) })
     }
 
     /// Where the bucket of the caller with this name is.

@@ -3,8 +3,12 @@
 //! ```text
 //! core thread: push -> queue, eventfd (first of a burst only) -> event loop: drain -> Python objects
 //! ```
+//! Outcomes of submissions and short reads come first, and of others only some at a time: hundreds of calls that end together must
+//! not hold up the event loop.
+//!
 //! Entries hold Rust values only, so that a core thread never needs the GIL.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -27,6 +31,17 @@ pub enum Finished {
 /// Bytes of notices that may wait for the event loop before the one who makes them waits for it.
 const NOTICE_BYTES: usize = 64 << 20;
 
+/// Outcomes that are not urgent, taken at a time.
+const MAX_DRAINED: usize = 48;
+
+/// Place of an outcome among others that wait for the event loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// Before all others: submissions and short reads.
+    Urgent,
+    Usual,
+}
+
 /// A queue whose first entry makes a descriptor readable.
 pub struct Completions {
     queue: Mutex<Queue>,
@@ -37,23 +52,24 @@ pub struct Completions {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Drained,
+    urgent: Vec<(u64, Finished)>,
+    usual: VecDeque<(u64, Finished)>,
+    notices: Vec<Notice>,
     bytes: usize,
     closed: bool,
 }
 
-/// What was taken from the queue, each in the order in which it came.
-#[derive(Default)]
+impl Queue {
+    fn len(&self) -> usize {
+        self.urgent.len() + self.usual.len() + self.notices.len()
+    }
+}
+
+/// What was taken from the queue.
 pub struct Drained {
     /// By ticket.
     pub outcomes: Vec<(u64, Finished)>,
     pub notices: Vec<Notice>,
-}
-
-impl Drained {
-    fn len(&self) -> usize {
-        self.outcomes.len() + self.notices.len()
-    }
 }
 
 impl Completions {
@@ -75,13 +91,16 @@ impl Completions {
     }
 
     /// Adds the outcome of the call made under `ticket`.
-    pub fn push(&self, ticket: u64, outcome: Outcome) {
-        self.finish(ticket, Finished::Call(outcome));
+    pub fn push(&self, ticket: u64, outcome: Outcome, urgency: Urgency) {
+        self.finish(ticket, Finished::Call(outcome), urgency);
     }
 
     /// Adds what became of the work given under `ticket`.
-    pub fn finish(&self, ticket: u64, finished: Finished) {
-        self.add(|queue| queue.waiting.outcomes.push((ticket, finished)));
+    pub fn finish(&self, ticket: u64, finished: Finished, urgency: Urgency) {
+        self.add(|queue| match urgency {
+            Urgency::Urgent => queue.urgent.push((ticket, finished)),
+            Urgency::Usual => queue.usual.push_back((ticket, finished)),
+        });
     }
 
     /// Adds a notice once there is room for it. It goes nowhere when nobody takes them any more.
@@ -95,14 +114,14 @@ impl Completions {
     pub fn push_notice(&self, notice: Notice) {
         self.add(|queue| {
             queue.bytes += notice.messages.iter().flatten().map(String::len).sum::<usize>();
-            queue.waiting.notices.push(notice);
+            queue.notices.push(notice);
         });
     }
 
     fn add(&self, add: impl FnOnce(&mut Queue)) {
         let mut queue = self.queue.lock();
         add(&mut queue);
-        if queue.waiting.len() == 1 {
+        if queue.len() == 1 {
             self.wake();
         }
     }
@@ -122,13 +141,18 @@ impl Completions {
         self.room.notify_all();
     }
 
-    /// Takes all entries.
+    /// Takes notices and urgent outcomes, and some of the others: the descriptor stays readable while there are more.
     pub fn drain(&self) -> Drained {
         let mut queue = self.queue.lock();
-        self.rest();
+        let mut outcomes = std::mem::take(&mut queue.urgent);
+        let usual = queue.usual.len().min(MAX_DRAINED);
+        outcomes.extend(queue.usual.drain(..usual));
+        if queue.usual.is_empty() {
+            self.rest();
+        }
         queue.bytes = 0;
         self.room.notify_all();
-        std::mem::take(&mut queue.waiting)
+        Drained { outcomes, notices: std::mem::take(&mut queue.notices) }
     }
 
     /// Makes the descriptor readable. It cannot fail: the counter is far from its greatest value.

@@ -5,7 +5,7 @@ use std::io;
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_load::{LoadError, SigningError, TargetError};
-use foreseal_node::{BackupError, ControlError, NodeError};
+use foreseal_node::{BackupError, ControlError, JournalRepairError, NodeError, StartError, StoreRepairError};
 use foreseal_rpc::{MisfitError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -34,6 +34,8 @@ pub enum CoreError {
     #[error(transparent)]
     Offline(#[from] OfflineError),
     #[error(transparent)]
+    JournalRepair(#[from] JournalRepairError),
+    #[error(transparent)]
     Backup(#[from] BackupError),
     #[error(transparent)]
     Vectors(#[from] RunError),
@@ -45,6 +47,8 @@ pub enum CoreError {
     Closed,
     #[error("cannot start the core threads: {0}")]
     Threads(#[from] io::Error),
+    #[error(transparent)]
+    StoreRepair(#[from] StoreRepairError),
 }
 
 impl From<AccountsError> for PyErr {
@@ -121,10 +125,17 @@ impl From<CoreError> for PyErr {
                 | BackupError::NoKey(_),
             ) => "settings",
             CoreError::Backup(BackupError::Damaged { .. }) => "corrupt",
-            CoreError::Journal(error) => journal_kind(error),
-            CoreError::Offline(OfflineError::Missing(_)) => "journal",
-            CoreError::Offline(OfflineError::Lock(error)) => lock_kind(error),
+            CoreError::Journal(error) | CoreError::JournalRepair(JournalRepairError::Journal(error)) => {
+                journal_kind(error)
+            }
+            CoreError::Offline(error) | CoreError::JournalRepair(JournalRepairError::Offline(error)) => {
+                match error {
+                    OfflineError::Missing(_) => "journal",
+                    OfflineError::Lock(error) => lock_kind(error),
+                }
+            }
             CoreError::Control(_) => "refused",
+            CoreError::StoreRepair(error) => repair_kind(error),
             CoreError::Closed => "closed",
             CoreError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted)
             | CoreError::Vectors(_)
@@ -132,6 +143,26 @@ impl From<CoreError> for PyErr {
             | CoreError::Threads(_) => "io",
         };
         classes::NodeError::new_err((kind, error.to_string()))
+    }
+}
+
+fn repair_kind(error: &StoreRepairError) -> &'static str {
+    match error {
+        StoreRepairError::Node(error) | StoreRepairError::Backup(BackupError::Node(error)) => {
+            node_kind(error)
+        }
+        StoreRepairError::Backup(BackupError::Damaged { .. }) | StoreRepairError::Impossible(_) => "corrupt",
+        StoreRepairError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted) => "io",
+        StoreRepairError::Backup(
+            BackupError::NotEmpty(_)
+            | BackupError::Unfinished(_)
+            | BackupError::NotABackup { .. }
+            | BackupError::NewerFormat { .. }
+            | BackupError::NoKey(_),
+        )
+        | StoreRepairError::Unfinished(_) => "settings",
+        StoreRepairError::Journal(OfflineError::Missing(_)) => "journal",
+        StoreRepairError::Journal(OfflineError::Lock(error)) => lock_kind(error),
     }
 }
 
@@ -156,6 +187,8 @@ fn node_kind(error: &NodeError) -> &'static str {
         | NodeError::NoGenesis { .. }
         | NodeError::OtherGenesis { .. }
         | NodeError::DeadGenesis { .. } => "genesis",
+        NodeError::Damaged(_) | NodeError::Start(StartError::Lost { .. }) => "corrupt",
+        NodeError::NewerIdentity { .. } => "journal",
         NodeError::Io { .. } | NodeError::Read(_) | NodeError::StoreFailed(_) => "io",
         NodeError::Journal(error) => journal_kind(error),
         NodeError::Store(error) => store_kind(error),
@@ -168,7 +201,12 @@ fn node_kind(error: &NodeError) -> &'static str {
 
 fn journal_kind(error: &JournalError) -> &'static str {
     match error {
-        JournalError::Corrupt { .. } | JournalError::Record { .. } => "corrupt",
+        JournalError::Corrupt { .. }
+        | JournalError::Record { .. }
+        | JournalError::Missing { .. }
+        | JournalError::OtherHistory { .. }
+        | JournalError::EndDamaged { .. } => "corrupt",
+        JournalError::Fenced { .. } | JournalError::Moved { .. } => "in-use",
         JournalError::WrongChain { .. } | JournalError::NewerFormat { .. } => "journal",
         JournalError::Io { .. }
         | JournalError::ShortWrite { .. }
@@ -189,6 +227,7 @@ fn store_kind(error: &StoreError) -> &'static str {
         | StoreError::ReadOnly => "store",
         StoreError::Truncated { .. }
         | StoreError::Damaged { .. }
+        | StoreError::DamagedPage { .. }
         | StoreError::LogIndex(_)
         | StoreError::State(_) => "corrupt",
         StoreError::Io { .. }

@@ -3,16 +3,23 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foreseal_node::{BOUNDS, Histogram, NodeFigures, StepPart};
+use foreseal_scheduler::LaneStatus;
 use serde_json::{Map, Value, json};
 
-/// `steps`, `transactions`, `gas`, `blocks`; `step`, `parts` by name, `append` and `commit` as histograms; `journal`, `pool`, `store`.
-pub fn figures_json(figures: &NodeFigures) -> Value {
+use crate::{lanes::lane_json, memory};
+
+/// `steps`, `transactions`, `gas`, `blocks`; `step`, `parts` by name, `append` and `commit` as histograms; `journal`, `pool`, `store`, `lanes` by name.
+pub fn figures_json(figures: &NodeFigures, lanes: &[LaneStatus]) -> Value {
     let NodeFigures { work, pool, store } = figures;
     let parts: Map<String, Value> =
         StepPart::ALL.iter().map(|part| (part.name().to_owned(), histogram(work.part(*part)))).collect();
     let dropped: Map<String, Value> =
         pool.dropped().map(|(reason, count)| (reason.to_owned(), count.into())).collect();
+    let memory = memory::figures();
+    let lanes: Map<String, Value> =
+        lanes.iter().map(|status| (status.lane.name().to_owned(), lane_json(status))).collect();
     json!({
+        "lanes": lanes,
         "bounds": BOUNDS.map(|bound| bound.as_secs_f64()),
         "steps": count(&work.steps),
         "transactions": count(&work.transactions),
@@ -24,6 +31,7 @@ pub fn figures_json(figures: &NodeFigures) -> Value {
         "commit": histogram(&work.commit),
         "journal": { "written": count(&work.journal_written), "segments": count(&work.journal_segments) },
         "pool": { "added": pool.added, "replaced": pool.replaced, "dropped": dropped },
+        "memory": { "used": memory.used, "free": memory.free, "trims": memory.trims },
         "store": {
             "used": store.used,
             "limit": store.limit,

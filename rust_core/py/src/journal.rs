@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use foreseal_journal::{Disk, Loss, OfflineJournal, RealDisk, Report, journal_folder, show};
+use foreseal_node::{ChainLoss, JournalRepair};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
@@ -29,25 +30,29 @@ pub fn journal_check(py: Python<'_>, dir: PathBuf) -> PyResult<Bound<'_, PyBytes
 struct Answer {
     report: Report,
     loss: Option<Loss>,
+    chain: Option<ChainLoss>,
+    summary: Option<String>,
     repaired: bool,
 }
 
 /// Says what a repair of the journal of the data directory `dir` gives up, and with `confirm` cuts it where the
-/// damage begins. JSON: `report`, what `journal_check` says; `loss`, null if nothing is to be repaired; `repaired`.
+/// damage begins and records that the loss is accepted. JSON: `report`, what `journal_check` says; `loss`, null if nothing
+/// is to be repaired; `chain`, what store and recorded end show of the loss, or null, and `summary`, the same for people;
+/// `repaired`.
 ///
 /// Raises NodeError as `journal_check` does.
 #[pyfunction]
 pub fn journal_repair(py: Python<'_>, dir: PathBuf, confirm: bool) -> PyResult<Bound<'_, PyBytes>> {
     let json = py.detach(|| -> Result<_, CoreError> {
-        let journal = OfflineJournal::lock(&dir)?;
-        let (report, repair) = journal.plan_repair()?;
-        let loss = repair.as_ref().map(|repair| repair.loss().clone());
-        let repair = repair.filter(|_| confirm);
-        let repaired = repair.is_some();
-        if let Some(repair) = repair {
+        let repair = JournalRepair::plan(&dir)?;
+        let (report, loss) = (repair.report().clone(), repair.loss().cloned());
+        let chain = repair.chain().cloned();
+        let summary = chain.as_ref().map(ToString::to_string);
+        let repaired = confirm && loss.is_some();
+        if repaired {
             repair.apply()?;
         }
-        Ok(serde_json::to_vec(&Answer { report, loss, repaired })?)
+        Ok(serde_json::to_vec(&Answer { report, loss, chain, summary, repaired })?)
     })?;
     Ok(PyBytes::new(py, &json))
 }

@@ -4,6 +4,7 @@
 mod accounts;
 mod backup;
 mod buckets;
+mod caller;
 mod chain_files;
 mod codec;
 mod completions;
@@ -13,6 +14,7 @@ mod genesis;
 mod inline;
 mod input;
 mod journal;
+mod lanes;
 mod load;
 mod log;
 mod memory;
@@ -27,7 +29,7 @@ mod store;
 mod streams;
 mod vectors;
 mod waits;
-mod workers;
+mod watchdog;
 
 /// Native part of foreseal. Use the typed modules above it (`foreseal.codec`, `foreseal.server`).
 #[pyo3::pymodule]
@@ -38,6 +40,8 @@ mod _core {
     use crate::backup::{run_backup, run_restore};
     #[pymodule_export]
     use crate::buckets::PyBuckets;
+    #[pymodule_export]
+    use crate::caller::PyCaller;
     #[pymodule_export]
     use crate::chain_files::{run_export, run_import};
     #[pymodule_export]
@@ -67,7 +71,9 @@ mod _core {
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
     #[pymodule_export]
-    use crate::store::{db_schema, db_stats, db_upgrade, db_verify};
+    use crate::store::{db_repair, db_schema, db_stats, db_upgrade, db_verify};
     #[pymodule_export]
     use crate::vectors::{blocktest, statetest};
+    #[pymodule_export]
+    use crate::watchdog::start_stop_watchdog;
 }

@@ -2,29 +2,31 @@
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloy_primitives::B256;
 use bytes::Bytes;
 use foreseal_journal::RealDisk;
-use foreseal_node::{FollowerStatus, Node, Surroundings, View};
+use foreseal_node::{FollowerStatus, Liveness, Node, Surroundings, View};
 use foreseal_rpc::{Answered, Api, Cost, Error, Reply, RpcError, Submissions, Subscriptions};
+use foreseal_scheduler::{Caller, Job, Lane, Scheduler, Stopped, SubmitError, Work};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::completions::{Completions, Drained, Finished, Outcome};
+use crate::caller::PyCaller;
+use crate::completions::{Completions, Drained, Finished, Outcome, Urgency};
 use crate::errors::{CoreError, rpc_error};
 use crate::figures::figures_json;
 use crate::inline::PyInline;
 use crate::input::Input;
+use crate::lanes;
 use crate::log;
 use crate::memory;
 use crate::responses::{Freshness, Whole};
 use crate::settings::{PyLimits, PySettings};
 use crate::streams::{PyNotice, Streams, py_notice};
 use crate::waits::Waits;
-use crate::workers::{Work, Workers};
 
 /// What `drain` takes.
 type Taken<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotice>);
@@ -32,65 +34,105 @@ type Taken<'py> = (Vec<(u64, Bound<'py, PyAny>)>, Vec<PyNotice>);
 /// A follower's name, lag, ms since it connected, and metrics.
 type Report<'py> = (String, u64, u64, Bound<'py, PyBytes>);
 
-/// Calls of a follower that may wait for the sequencer at once.
-const APART: usize = 2;
+/// Phase, count, interval in ms, waits for the disk, thread.
+type Signs = (&'static str, i64, Option<u64>, bool, Option<u32>);
 
 /// What answers calls, shared by the node, the doors for tiers and administrators, and the views taken from them.
 struct Core {
     /// The methods for everyone, within the limits of the settings.
     api: Arc<Api>,
-    workers: Workers,
-    /// Threads of a follower for calls that wait for the sequencer.
-    apart: Option<Workers>,
+    scheduler: Scheduler,
     waits: Waits,
     streams: Streams,
     completions: Arc<Completions>,
 }
 
 impl Core {
-    /// Answers at once, or hands the call to a core thread and gives `None`.
-    fn call(
-        &self,
-        api: &Arc<Api>,
-        view: Option<&Arc<View>>,
-        method: &str,
-        params: &[u8],
-        ticket: u64,
-    ) -> Result<Option<Bytes>, RpcError> {
+    /// Answers at once, or submits the call to its lane and returns `None`.
+    fn call(&self, request: Request<'_>) -> Result<Option<Bytes>, RpcError> {
+        let Request { api, view, method, params, ticket, caller } = request;
         let row = foreseal_rpc::method(method).ok_or_else(|| Error::UnknownMethod(method.to_owned()))?;
-        let workers = match row.cost {
-            Cost::Inline => return api.run(view, row, params).map(Some),
-            Cost::Short | Cost::Threaded => &self.workers,
-            Cost::Apart => self.apart.as_ref().unwrap_or(&self.workers),
+        if row.cost == Cost::Inline {
+            return api.run(view, row, params).map(Some);
+        }
+        let lane = match row.lane(params) {
+            // Without a sequencer elsewhere nothing waits for it.
+            Lane::Remote if !api.node().is_follower() => Lane::Heavy,
+            lane => lane,
         };
+        let urgency = match lane {
+            Lane::Submission | Lane::Read => Urgency::Urgent,
+            Lane::Heavy | Lane::Remote => Urgency::Usual,
+        };
+        let limit = api.time_limit();
         // Not the core itself: the last reference to it must not end on one of its own threads.
-        let (api, waits) = (api.clone(), self.waits.adder());
+        let (api, waits, completions) = (api.clone(), self.waits.adder(), self.completions.clone());
         let (view, params) = (view.cloned(), params.to_vec());
-        let work = move || match api.begin(view.as_ref(), row, &params) {
-            Ok(Reply::Ready(answer)) => Some(Finished::Call(Ok(answer))),
-            Ok(Reply::Later(wait)) => {
-                waits.add(ticket, row, wait);
-                None
+        let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
+            let reply = outcome.map_err(RpcError::from).and_then(|()| api.begin(view.as_ref(), row, &params));
+            match reply {
+                Ok(Reply::Ready(answer)) => completions.push(ticket, Ok(answer), urgency),
+                Ok(Reply::Later(wait)) => waits.add(ticket, row, wait),
+                Err(error) => completions.push(ticket, Err(error), urgency),
             }
-            Err(error) => Some(Finished::Call(Err(error))),
-        };
-        workers.submit(ticket, Box::new(work))?;
+        });
+        let job = Job { ticket, caller, arrived: Instant::now(), limit, work };
+        self.scheduler.submit(lane, job).map_err(submit_error)?;
         Ok(None)
     }
 
-    /// Hands over the pieces of a body of submissions; whether there was room for them.
-    fn hand_over(&self, submissions: Submissions, whole: Whole, ticket: u64) -> bool {
+    /// Submits the pieces of a body of submissions; returns `true` if there was room for them.
+    fn hand_over(&self, submissions: Submissions, whole: Whole, ticket: u64, caller: &Caller) -> bool {
+        let (arrived, limit) = (Instant::now(), self.api.time_limit());
         let shared = Arc::new((submissions, whole));
-        let pieces = (0..shared.0.pieces()).map(|piece| -> Work {
-            let shared = shared.clone();
-            Box::new(move || {
+        let pieces = (0..shared.0.pieces()).map(|piece| {
+            let (shared, completions) = (shared.clone(), self.completions.clone());
+            let work: Work = Box::new(move |outcome: Result<(), Stopped>| {
                 let (submissions, whole) = &*shared;
-                let answers = submissions.work(piece)?;
-                Some(whole.of(&answers).map_or(Finished::Body(answers), Finished::Whole))
-            })
+                if let Err(stopped) = outcome {
+                    // A piece that is missing is the end of the whole body: the last one is never reached.
+                    completions.push(ticket, Err(stopped.into()), Urgency::Urgent);
+                } else if let Some(answers) = submissions.work(piece) {
+                    let finished = whole.of(&answers).map_or(Finished::Body(answers), Finished::Whole);
+                    completions.finish(ticket, finished, Urgency::Urgent);
+                }
+            });
+            Job { ticket, caller: caller.clone(), arrived, limit, work }
         });
-        self.workers.submit_all(ticket, pieces).is_ok()
+        self.scheduler.submit_all(Lane::Submission, pieces).is_ok()
     }
+
+    /// Fails while submissions wait too long for a thread.
+    fn check_submissions(&self) -> Result<(), String> {
+        let oldest = self.scheduler.oldest(Lane::Submission);
+        if oldest <= lanes::MAX_SUBMISSION_WAIT {
+            return Ok(());
+        }
+        Err(format!("submissions wait for a thread: the oldest for {} ms", oldest.as_millis()))
+    }
+}
+
+/// A call on its way to the core.
+struct Request<'a> {
+    api: &'a Arc<Api>,
+    view: Option<&'a Arc<View>>,
+    method: &'a str,
+    /// A JSON array.
+    params: &'a [u8],
+    ticket: u64,
+    caller: Caller,
+}
+
+fn submit_error(error: SubmitError) -> RpcError {
+    match error {
+        SubmitError::Full { capacity } => RpcError::queue_full(capacity),
+        SubmitError::Stopping => RpcError::stopping(),
+    }
+}
+
+/// The scheduler's caller; all without one share a turn.
+fn caller_of(caller: Option<&PyCaller>) -> Caller {
+    caller.map_or_else(|| Caller::unlimited(0), |caller| caller.caller.clone())
 }
 
 fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<Option<Bound<'_, PyBytes>>> {
@@ -101,7 +143,7 @@ fn answer(py: Python<'_>, result: Result<Option<Bytes>, RpcError>) -> PyResult<O
 ///
 /// `settings` is a JSON object: `datadir`, `chain` ({"kind": "stored"}, {"kind": "file", "path"} or {"kind":
 /// "dev", "chain_id", "mnemonic", "accounts", "balance" in wei, "gas_limit"}), `block_time` and `step` in ms,
-/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `development`, `limits`, `threads`, `queue`, `log` (`levels`, `form` text or json, `process`, `server`), and `feed`
+/// `gas_limit`, `safe_depth` and `finalized_depth` in blocks, `fee_recipient`, `extra_data`, `produce`, `sequencer_key` (a path), `new_sequencer_key`, `development`, `limits`, `threads`, `queue`, `log` (`levels`, `form` text or json, `process`, `server`), and `feed`
 /// (a path: followers are served on this Unix socket) or `follow` (the path of such a socket: this process follows) with `name`. The
 /// data directory is locked at once, but for a follower, which writes nothing; nothing else happens before `start`.
 ///
@@ -144,19 +186,35 @@ impl PyNode {
         self.core.api.node().start();
     }
 
-    /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes, or None if a core
-    /// thread will answer, and then `drain` gives the outcome under `ticket`.
+    /// Answers `method`, whose `params` are a JSON array, from the newest view: JSON bytes, or None if a thread of its lane will
+    /// answer, and then `drain` gives the outcome under `ticket`. Calls without a `caller` share one turn.
     ///
     /// Raises RpcError.
+    #[pyo3(signature = (method, params, ticket, caller=None))]
     fn call<'py>(
         &self,
         py: Python<'py>,
         method: &str,
         params: Input<'_>,
         ticket: u64,
+        caller: Option<PyRef<'_, PyCaller>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let view = self.core.api.node().view();
-        answer(py, self.core.call(&self.api, view.as_ref(), method, &params, ticket))
+        let (params, caller): (&[u8], _) = (&params, caller_of(caller.as_deref()));
+        let request = Request { api: &self.api, view: view.as_ref(), method, params, ticket, caller };
+        answer(py, self.core.call(request))
+    }
+
+    /// Ends the call with this ticket before it begins, or soon after; its outcome, if it comes, is an error. A submission is
+    /// never taken back.
+    fn cancel(&self, ticket: u64) {
+        self.core.scheduler.cancel(ticket);
+    }
+
+    /// The lanes by name, each with the seconds that its oldest job has waited.
+    fn waiting(&self) -> Vec<(&'static str, f64)> {
+        let lanes = Lane::ALL.map(|lane| (lane.name(), self.core.scheduler.oldest(lane).as_secs_f64()));
+        lanes.to_vec()
     }
 
     /// Answers what runs at once and changes nothing without going through `call`: a result of at most `response` bytes, a body
@@ -172,7 +230,7 @@ impl PyNode {
     /// alone, and `within` the limits of `inline`: bytes of an answer, depth, calls. Then `drain` gives under `ticket` the answer,
     /// with `head` a whole response as there, or the outcomes if one of them is an error. How many calls there are, and whether the
     /// body is a batch; None where it has to go the long way, and then nothing was done.
-    #[pyo3(signature = (data, start, within, ticket, head=None))]
+    #[pyo3(signature = (data, start, within, ticket, head=None, caller=None))]
     fn hand_over(
         &self,
         data: Input<'_>,
@@ -180,6 +238,7 @@ impl PyNode {
         within: (usize, usize, usize),
         ticket: u64,
         head: Option<Input<'_>>,
+        caller: Option<PyRef<'_, PyCaller>>,
     ) -> Option<(usize, bool)> {
         let node = self.api.node();
         if node.is_follower() {
@@ -190,7 +249,7 @@ impl PyNode {
         let (calls, is_batch) = (submissions.calls(), submissions.is_batch());
         let head = head.map(|first| (first.to_vec(), Freshness::of(node).0));
         self.core
-            .hand_over(submissions, Whole { is_batch, response, head }, ticket)
+            .hand_over(submissions, Whole { is_batch, response, head }, ticket, &caller_of(caller.as_deref()))
             .then_some((calls, is_batch))
     }
 
@@ -245,16 +304,27 @@ impl PyNode {
         (block, step, age)
     }
 
+    /// Progress of the writing thread: the phase, a count that changes with progress, the longest normal time between two
+    /// changes in ms (None if no change is expected), `True` while it waits for the disk, and the kernel's id of the thread
+    /// that works at this moment.
+    fn liveness(&self) -> Signs {
+        let Liveness { phase, count, interval, on_disk, thread } = self.core.api.node().liveness();
+        let interval = interval.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        (phase.name(), count, interval, on_disk, thread)
+    }
+
     /// Whether the node can be relied on, and if not, why: production ended, or its last tick is too old.
     fn health(&self) -> (bool, String) {
         let node = self.core.api.node();
-        verdict(node.status().healthy(node.tick_limit()))
+        let healthy = node.status().healthy(node.tick_limit());
+        verdict(healthy.and_then(|()| self.core.check_submissions()))
     }
 
     /// As `health`, and the journal is replayed.
     fn ready(&self) -> (bool, String) {
         let node = self.core.api.node();
-        verdict(node.status().ready(node.tick_limit()))
+        let ready = node.status().ready(node.tick_limit());
+        verdict(ready.and_then(|()| self.core.check_submissions()))
     }
 
     /// The answer of `foreseal_status`, JSON. Raises RpcError.
@@ -282,7 +352,7 @@ impl PyNode {
 
     /// Figures of its work since it was opened, JSON: histograms of times, counts, sizes. For `/metrics`.
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let json = figures_json(&self.core.api.node().figures());
+        let json = figures_json(&self.core.api.node().figures(), &self.core.scheduler.status());
         Ok(PyBytes::new(py, &serde_json::to_vec(&json).map_err(CoreError::from)?))
     }
 
@@ -290,10 +360,7 @@ impl PyNode {
     /// with -32002, running ones finish. Blocks until all that is done; a second call does nothing.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
-            self.core.workers.stop();
-            if let Some(apart) = &self.core.apart {
-                apart.stop();
-            }
+            self.core.scheduler.stop();
             self.core.waits.stop();
             self.core.streams.stop();
             self.core.api.node().stop();
@@ -313,14 +380,18 @@ pub struct PyView {
 #[pymethods]
 impl PyView {
     /// As `Node.call`, from this view.
+    #[pyo3(signature = (method, params, ticket, caller=None))]
     fn call<'py>(
         &self,
         py: Python<'py>,
         method: &str,
         params: Input<'_>,
         ticket: u64,
+        caller: Option<PyRef<'_, PyCaller>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        answer(py, self.core.call(&self.api, self.view.as_ref(), method, &params, ticket))
+        let (params, caller): (&[u8], _) = (&params, caller_of(caller.as_deref()));
+        let view = self.view.as_ref();
+        answer(py, self.core.call(Request { api: &self.api, view, method, params, ticket, caller }))
     }
 }
 
@@ -328,6 +399,7 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     let settings = PySettings::parse(settings)?;
     log::install(&settings.log)?;
     memory::keep();
+    memory::start_trimming(settings.max_free_memory)?;
     let surroundings = Surroundings {
         clock: settings.clock(),
         randomness: Box::new(random),
@@ -336,13 +408,12 @@ fn open(settings: &[u8]) -> Result<Core, CoreError> {
     };
     let node = Arc::new(Node::open(settings.node()?, surroundings)?);
     let completions = Arc::new(Completions::new()?);
-    let workers = Workers::start(settings.threads, settings.queue, completions.clone())?;
-    let apart = node.is_follower().then(|| Workers::start(APART, settings.queue, completions.clone()));
+    let scheduler = lanes::start(settings.threads, settings.queue)?;
     let subscriptions = Arc::new(Subscriptions::new(node.clone(), settings.limits().terms));
     let streams = Streams::start(subscriptions, completions.clone())?;
     let api = Arc::new(Api::new(node, settings.limits(), random()).with_keys(settings.keys()?));
     let waits = Waits::start(api.clone(), completions.clone())?;
-    Ok(Core { api, workers, apart: apart.transpose()?, waits, streams, completions })
+    Ok(Core { api, scheduler, waits, streams, completions })
 }
 
 fn random() -> B256 {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, Bytes, U256};
 use foreseal_node::{
-    Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, Settings, StoreSettings,
-    SystemClock,
+    Clock, Development, FastClock, FinalityDepth, Production, Recent, Role, ScrubSettings, Settings,
+    StoreSettings, SystemClock,
 };
 use foreseal_rpc::{Key, Limits};
 use foreseal_types::{DEV_GAS_LIMIT, DevGenesis, GenesisError, dev_genesis, parse_genesis};
@@ -69,6 +69,9 @@ pub struct PySettings {
     produce: bool,
     /// File with the key that signs steps.
     sequencer_key: Option<PathBuf>,
+    /// Accepts a key of another signer than the one before.
+    #[serde(default)]
+    new_sequencer_key: bool,
     /// Whether helpers of tests may change the chain.
     #[serde(default)]
     development: bool,
@@ -92,9 +95,16 @@ pub struct PySettings {
     /// How many times as fast as the machine's its clocks run.
     #[serde(default = "real_time")]
     pub speed: u32,
+    /// Bytes of freed memory that the process retains.
+    #[serde(default = "max_free_memory")]
+    pub max_free_memory: u64,
     /// What is logged, and how.
     #[serde(default)]
     pub log: PyLog,
+}
+
+fn max_free_memory() -> u64 {
+    crate::memory::DEFAULT_MAX_FREE
 }
 
 /// Which chain it is.
@@ -134,6 +144,10 @@ struct PyStore {
     backlog: Option<usize>,
     /// Blocks.
     retention: Option<u64>,
+    /// Bytes a second.
+    scrub_rate: Option<u64>,
+    /// Milliseconds.
+    scrub_pause: Option<u64>,
 }
 
 /// Limits of single requests; see `foreseal_rpc::Limits`.
@@ -219,6 +233,7 @@ impl PySettings {
             production: self.production()?,
             produce: self.produce,
             sequencer_key: self.sequencer_key.clone(),
+            new_sequencer_key: self.new_sequencer_key,
             store: self.store(),
             development: self.development.then(Development::default),
             finality: self.finality(),
@@ -242,6 +257,10 @@ impl PySettings {
             recent: Recent { blocks: self.store.recent.unwrap_or(default.recent.blocks), ..default.recent },
             backlog: self.store.backlog.unwrap_or(default.backlog),
             retention: self.store.retention.unwrap_or(default.retention),
+            scrub: ScrubSettings {
+                rate: self.store.scrub_rate.unwrap_or(default.scrub.rate),
+                pause: self.store.scrub_pause.map_or(default.scrub.pause, Duration::from_millis),
+            },
             at: SystemClock::default().now().unix.as_secs(),
         }
     }
@@ -360,6 +379,8 @@ impl From<StoreSettings> for PyStore {
             recent: Some(store.recent.blocks),
             backlog: Some(store.backlog),
             retention: Some(store.retention),
+            scrub_rate: Some(store.scrub.rate),
+            scrub_pause: u64::try_from(store.scrub.pause.as_millis()).ok(),
         }
     }
 }

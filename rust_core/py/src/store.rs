@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use foreseal_node::{Clock, StoreSettings, SystemClock, open_store_to_read, store_schema, upgrade_store};
+use foreseal_node::{
+    Clock, RepairMethod, RepairPlan, Repairing, StoreRepair, StoreSettings, SystemClock, open_store_to_read,
+    store_schema, upgrade_store,
+};
 use foreseal_store::{
     Fault, Head, Origin, Part, SCHEMA, Stats, Store, TableStats, Upgrading, Verified, Verifying,
 };
@@ -155,6 +158,7 @@ impl From<Verified> for PyVerified {
 
 fn name(part: Part) -> &'static str {
     match part {
+        Part::Pages => "pages",
         Part::Blocks => "blocks",
         Part::Versions => "versions",
         Part::StateRoot => "state root",
@@ -216,4 +220,64 @@ pub fn db_upgrade(
         let mut tell = |now: Upgrading| progress.tell(true, (now.to, now.done, now.of));
         Ok(upgrade_store(&dir, &settings(map_size), &mut tell)?)
     })
+}
+
+#[derive(Serialize)]
+struct PyRepair {
+    faults: Vec<PyFault>,
+    fault_count: u64,
+    method: &'static str,
+    why: Option<&'static str>,
+    repaired: bool,
+}
+
+impl PyRepair {
+    fn new(plan: RepairPlan, repaired: bool) -> Self {
+        let (method, why) = match plan.method {
+            RepairMethod::Nothing => ("nothing", None),
+            RepairMethod::Rewrite => ("rewrite", None),
+            RepairMethod::Backup => ("backup", None),
+            RepairMethod::Replay => ("replay", None),
+            RepairMethod::Impossible(why) => ("impossible", Some(why)),
+        };
+        let faults = plan.faults.into_iter().map(PyFault::from).collect();
+        Self { faults, fault_count: plan.fault_count, method, why, repaired }
+    }
+}
+
+/// Says what is damaged in the store of the data directory `dir`, and how it would be repaired; with `confirm` repairs it. JSON: `faults`
+/// and `fault_count` as of `db_verify`; `method`, one of nothing, rewrite, backup, replay and impossible, which has a `why`;
+/// `repaired`. `backup` is the folder of a backup. `progress` is called as progress(part, done, of).
+///
+/// Raises NodeError: kind "in-use" while a node runs on `dir`. What `progress` raises, and Ctrl-C, ends it.
+#[pyfunction]
+#[pyo3(signature = (dir, confirm, progress, backup = None, map_size = None))]
+pub fn db_repair<'py>(
+    py: Python<'py>,
+    dir: PathBuf,
+    confirm: bool,
+    progress: Bound<'py, PyAny>,
+    backup: Option<PathBuf>,
+    map_size: Option<usize>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let json = watched(py, progress, |progress| {
+        let repair = StoreRepair::lock(&dir, &settings(map_size), backup.as_deref())?;
+        let mut before = None;
+        let mut watch = |step: Repairing| {
+            let (part, done, of) = match step {
+                Repairing::Verifying(Verifying { part, done, of }) => (name(part), done, of),
+                Repairing::Rewriting { done, of } => ("copy", done, of),
+                Repairing::Restoring(copied) => ("backup", copied.done, copied.of),
+                Repairing::Replaying { records } => ("journal", records, records),
+            };
+            progress.tell(before.replace(part) != Some(part), (part, done, of))
+        };
+        let plan = repair.plan(&mut watch)?;
+        let repaired = confirm && plan.fault_count > 0;
+        if repaired {
+            repair.apply(plan.method, &mut watch)?;
+        }
+        Ok(serde_json::to_vec(&PyRepair::new(plan, repaired))?)
+    })?;
+    Ok(PyBytes::new(py, &json))
 }

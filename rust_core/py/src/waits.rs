@@ -9,7 +9,7 @@ use std::{io, thread};
 use foreseal_rpc::{Api, Method, RpcError, Wait};
 use parking_lot::Mutex;
 
-use crate::completions::Completions;
+use crate::completions::{Completions, Urgency};
 
 /// A call that waits, and the ticket under which its outcome goes back.
 struct Waiting {
@@ -107,7 +107,7 @@ impl Shared {
             node.changes().wait(seen, sleep);
         }
         for Waiting { ticket, .. } in waiting.into_iter().chain(std::mem::take(&mut *self.added.lock())) {
-            self.completions.push(ticket, Err(RpcError::stopping()));
+            self.completions.push(ticket, Err(RpcError::stopping()), Urgency::Urgent);
         }
     }
 
@@ -115,7 +115,7 @@ impl Shared {
     fn answer(&self, waiting: &Waiting) -> bool {
         let outcome = self.api.poll(waiting.method, &waiting.wait).transpose();
         let Some(outcome) = outcome else { return false };
-        self.completions.push(waiting.ticket, outcome);
+        self.completions.push(waiting.ticket, outcome, Urgency::Urgent);
         true
     }
 }

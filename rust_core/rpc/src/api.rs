@@ -190,6 +190,11 @@ impl Api {
         }
     }
 
+    /// Returns the time that a call may take from its arrival on, waiting for a thread included.
+    pub fn time_limit(&self) -> Duration {
+        self.limits.call_time.max(self.limits.log_time)
+    }
+
     /// The node.
     pub fn node(&self) -> &Arc<Node> {
         &self.node

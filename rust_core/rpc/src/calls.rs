@@ -16,8 +16,8 @@ const STATE: Argument = Argument::optional("stateOverrides", Kind::StateOverride
 const OVERRIDES: Argument = Argument::optional("blockOverrides", Kind::BlockOverrides).or("none");
 
 pub const METHODS: &[Method] = &[
-    Method::short("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call),
-    Method::short("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas),
+    Method::short("eth_call", &[TRANSACTION, BLOCK, STATE, OVERRIDES], eth_call).in_heavy_lane(),
+    Method::short("eth_estimateGas", &[TRANSACTION, BLOCK, STATE, OVERRIDES], estimate_gas).in_heavy_lane(),
     Method::threaded("eth_createAccessList", &[TRANSACTION, BLOCK, STATE], access_list),
 ];
 

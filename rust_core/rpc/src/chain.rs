@@ -21,7 +21,7 @@ pub const METHODS: &[Method] = &[
     Method::inline("net_listening", &[], net_listening),
     Method::inline("net_peerCount", &[], net_peer_count),
     Method::inline("web3_clientVersion", &[], client_version),
-    Method::threaded("web3_sha3", &[Argument::required("data", Kind::Data)], sha3),
+    Method::threaded("web3_sha3", &[Argument::required("data", Kind::Data)], sha3).in_read_lane(),
     Method::inline("foreseal_status", &[], status),
 ];
 
@@ -98,7 +98,7 @@ fn status(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
         .json("age", &status.age.as_millis().to_string())
         .json("role", if status.following.is_some() { "\"follower\"" } else { "\"sequencer\"" })
         .json("lag", &status.following.as_ref().map_or(0, |following| following.lag).to_string())
-        .json("phase", &format!("\"{}\"", phase(&status.phase)))
+        .json("phase", &format!("\"{}\"", status.phase.name()))
         .json("producing", if status.produces { "true" } else { "false" })
         .nullable_data("signer", status.signer);
     if let Some(reason) = reason(&status) {
@@ -128,22 +128,18 @@ fn write_store(out: &mut Vec<u8>, store: &StoreStatus) {
         .json("backlog", &store.backlog.to_string())
         .json("share", &format!("{}.{:03}", store.share / 1000, store.share % 1000))
         .json("bytes", &store.bytes.to_string());
+    let scrub = &store.scrub;
+    Object::open(object.name("scrub"))
+        .json("bytes", &scrub.bytes.to_string())
+        .json("total", &scrub.total.to_string())
+        .json("passes", &scrub.passes.to_string())
+        .json("damaged", &scrub.damaged.to_string())
+        .json("last", &scrub.last.map_or_else(|| "null".to_owned(), |last| last.to_string()))
+        .close();
     if let Some(failure) = &store.failure {
         object.json("reason", &Value::from(failure.as_str()).to_string());
     }
     object.close();
-}
-
-fn phase(phase: &Phase) -> &'static str {
-    match phase {
-        Phase::Replaying { .. } => "replaying",
-        Phase::Producing => "producing",
-        Phase::Serving => "serving",
-        Phase::Following => "following",
-        Phase::Disconnected(_) => "disconnected",
-        Phase::Failed(_) => "failed",
-        Phase::Stopped => "stopped",
-    }
 }
 
 /// Why it is not as it should be, here or at the sequencer that it follows.

@@ -8,7 +8,7 @@ use foreseal_types::{ChainSpec, ForkPoint, SpecId};
 
 use crate::{Context, Error, Method, json::Object, params::Params};
 
-pub const METHODS: &[Method] = &[Method::threaded("eth_config", &[], eth_config)];
+pub const METHODS: &[Method] = &[Method::threaded("eth_config", &[], eth_config).in_read_lane()];
 
 /// The rules at the newest sealed block; `next` and `last` are `null` when nothing more is scheduled.
 fn eth_config(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {

@@ -12,8 +12,10 @@ use std::collections::BTreeSet;
 
 use crate::{Argument, Context, Error, Kind, Method, json::Object, methods, params::Params};
 
-pub const METHODS: &[Method] =
-    &[Method::threaded("rpc.discover", &[], discover), Method::inline("rpc_modules", &[], modules)];
+pub const METHODS: &[Method] = &[
+    Method::threaded("rpc.discover", &[], discover).in_read_lane(),
+    Method::inline("rpc_modules", &[], modules),
+];
 
 fn discover(context: &Context<'_>, _: &mut Params<'_>) -> Result<Vec<u8>, Error> {
     Ok(document(served(context)))

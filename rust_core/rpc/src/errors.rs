@@ -3,6 +3,7 @@
 use alloy_primitives::{B256, Bytes};
 use foreseal_evm::{EstimateError, ExecutionError, HaltReason, OverrideError, SimulateError, TraceLimit};
 use foreseal_node::{ControlError, FeedError, ResolveError, SubmitError};
+use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 
 use crate::{DevelopmentError, SyncError, UnsignedError, params::ParamsError};
@@ -60,6 +61,8 @@ pub enum Error {
     Development(DevelopmentError),
     Unsigned(UnsignedError),
     State(StateError),
+    /// The scheduler ended the job.
+    Stopped(Stopped),
     /// An attempt came to its limits; see [`Api::attempt`](crate::Api::attempt). No caller sees it.
     Long,
     /// A method panicked; the log has the details.
@@ -168,4 +171,5 @@ from! {
     DevelopmentError => Development,
     UnsignedError => Unsigned,
     StateError => State,
+    Stopped => Stopped,
 }

@@ -2,6 +2,7 @@
 
 use alloy_consensus::{Header, Transaction as _};
 use foreseal_node::{BlockId, View};
+use foreseal_scheduler::checkpoint;
 use foreseal_types::{Block, ChainSpec};
 
 use crate::{
@@ -100,6 +101,7 @@ struct Row {
 impl Row {
     /// Of a sealed block; its body is read for the rewards alone.
     fn read(view: &View, number: u64, percentiles: Option<&Percentiles>) -> Result<Self, Error> {
+        checkpoint()?;
         let id = BlockId::Number(number);
         if percentiles.is_none() {
             return Ok(Self::new(view.spec(), view.moment(id)?.header(), None));

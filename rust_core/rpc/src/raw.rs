@@ -18,13 +18,15 @@ const HASH: Argument = Argument::required("hash", Kind::Hash);
 const INDEX: Argument = Argument::required("index", Kind::Quantity);
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("debug_getRawBlock", &[BLOCK], raw_block),
-    Method::threaded("debug_getRawHeader", &[BLOCK], raw_header),
-    Method::threaded("debug_getRawReceipts", &[BLOCK], raw_receipts),
-    Method::threaded("debug_getRawTransaction", &[HASH], raw_transaction),
-    Method::threaded("eth_getRawTransactionByHash", &[HASH], raw_transaction),
-    Method::threaded("eth_getRawTransactionByBlockHashAndIndex", &[HASH, INDEX], raw_by_hash_and_index),
-    Method::threaded("eth_getRawTransactionByBlockNumberAndIndex", &[BLOCK, INDEX], raw_by_number_and_index),
+    Method::threaded("debug_getRawBlock", &[BLOCK], raw_block).in_read_lane(),
+    Method::threaded("debug_getRawHeader", &[BLOCK], raw_header).in_read_lane(),
+    Method::threaded("debug_getRawReceipts", &[BLOCK], raw_receipts).in_read_lane(),
+    Method::threaded("debug_getRawTransaction", &[HASH], raw_transaction).in_read_lane(),
+    Method::threaded("eth_getRawTransactionByHash", &[HASH], raw_transaction).in_read_lane(),
+    Method::threaded("eth_getRawTransactionByBlockHashAndIndex", &[HASH, INDEX], raw_by_hash_and_index)
+        .in_read_lane(),
+    Method::threaded("eth_getRawTransactionByBlockNumberAndIndex", &[BLOCK, INDEX], raw_by_number_and_index)
+        .in_read_lane(),
 ];
 
 /// What stands for a transaction that is not there: the execution API has no `null` here.

@@ -6,6 +6,7 @@ use alloy_primitives::{Bytes, U256};
 use foreseal_evm::{EstimateError, ExecutionError, OverrideError, Rejected, SimulateError, TraceLimit};
 use foreseal_node::{ControlError, FeedError, Place, ResolveError, SubmitError};
 use foreseal_pool::PoolError;
+use foreseal_scheduler::Stopped;
 use foreseal_state::StateError;
 
 use crate::{
@@ -115,7 +116,25 @@ impl From<Error> for RpcError {
             Error::State(error)
             | Error::Resolve(ResolveError::Read(error))
             | Error::Feed(FeedError::Read(error)) => error.into(),
+            Error::Stopped(stopped) => stopped.into(),
             Error::Long | Error::Panicked => Self::new(INTERNAL, "internal error"),
+        }
+    }
+}
+
+impl From<Stopped> for RpcError {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::TimeLimit(limit) => Self::limit("the call takes", "milliseconds", milliseconds(limit)),
+            Stopped::Budget { retry_after } => {
+                let mut data = Vec::new();
+                let retry = milliseconds(retry_after).max(1).to_string();
+                Object::open(&mut data).json("limit", "\"cpu\"").json("retryAfterMs", &retry).close();
+                Self { data: Some(data), ..Self::new(LIMIT, stopped.to_string()) }
+            }
+            Stopped::Overloaded { capacity } => Self::queue_full(capacity),
+            Stopped::Cancelled => Self::new(UNAVAILABLE, stopped.to_string()),
+            Stopped::Stopping => Self::stopping(),
         }
     }
 }
@@ -131,6 +150,7 @@ impl From<ExecutionError> for RpcError {
             ExecutionError::TimeLimit(limit) => {
                 Self::limit("execution takes", "milliseconds", milliseconds(limit))
             }
+            ExecutionError::Stopped(stopped) => stopped.into(),
             ExecutionError::TraceLimit(limit) => limit.into(),
             ExecutionError::SystemContract { .. }
             | ExecutionError::DepositLog

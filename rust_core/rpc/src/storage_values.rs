@@ -2,6 +2,7 @@
 
 use alloy_primitives::Address;
 use foreseal_node::BlockId;
+use foreseal_scheduler::checkpoint;
 use foreseal_state::{State, StateReader};
 
 use crate::{
@@ -49,6 +50,7 @@ fn write_values(
         if index > 0 {
             out.push(b',');
         }
+        checkpoint()?;
         write_data(out, &storage.slot(&key.slot)?.to_be_bytes::<32>());
     }
     out.push(b']');

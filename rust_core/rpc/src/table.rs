@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use bytes::Bytes;
+use foreseal_scheduler::Lane;
 
 use crate::{
     Context, Error, Reply, block_parts, blocks, calls, chain, config, development, discover, fees, filters,
@@ -65,6 +66,14 @@ pub(crate) enum Run {
     Begin(Begin),
 }
 
+/// The lane that calls of a method run in, where they do not run in place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LaneChoice {
+    Fixed(Lane),
+    /// Decided by the parameters, a JSON array.
+    ByParams(fn(&[u8]) -> Lane),
+}
+
 /// A row of the table.
 #[derive(Debug)]
 pub struct Method {
@@ -74,24 +83,79 @@ pub struct Method {
     /// In the order given; required ones first.
     pub arguments: &'static [Argument],
     pub(crate) run: Run,
+    pub(crate) lane: LaneChoice,
 }
 
+const READ: LaneChoice = LaneChoice::Fixed(Lane::Read);
+const HEAVY: LaneChoice = LaneChoice::Fixed(Lane::Heavy);
+
 impl Method {
+    /// Returns the lane that a call with these parameters, a JSON array, runs in.
+    pub fn lane(&self, params: &[u8]) -> Lane {
+        match self.lane {
+            LaneChoice::Fixed(lane) => lane,
+            LaneChoice::ByParams(choose) => choose(params),
+        }
+    }
+
+    /// The same method, in the lane of short reads.
+    pub(crate) const fn in_read_lane(self) -> Self {
+        Self { lane: READ, ..self }
+    }
+
+    /// The same method, in the lane of heavy work.
+    pub(crate) const fn in_heavy_lane(self) -> Self {
+        Self { lane: HEAVY, ..self }
+    }
+
+    /// The same method, in the lane that its parameters decide.
+    pub(crate) const fn in_lane_by(self, choose: fn(&[u8]) -> Lane) -> Self {
+        Self { lane: LaneChoice::ByParams(choose), ..self }
+    }
+
     pub(crate) const fn inline(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
-        Self { name, cost: Cost::Inline, access: Access::Everyone, arguments, run: Run::Answer(run) }
+        Self {
+            name,
+            cost: Cost::Inline,
+            access: Access::Everyone,
+            arguments,
+            run: Run::Answer(run),
+            lane: READ,
+        }
     }
 
     pub(crate) const fn threaded(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
-        Self { name, cost: Cost::Threaded, access: Access::Everyone, arguments, run: Run::Answer(run) }
+        Self {
+            name,
+            cost: Cost::Threaded,
+            access: Access::Everyone,
+            arguments,
+            run: Run::Answer(run),
+            lane: HEAVY,
+        }
     }
 
     pub(crate) const fn short(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
-        Self { name, cost: Cost::Short, access: Access::Everyone, arguments, run: Run::Answer(run) }
+        Self {
+            name,
+            cost: Cost::Short,
+            access: Access::Everyone,
+            arguments,
+            run: Run::Answer(run),
+            lane: READ,
+        }
     }
 
     /// As [`Self::short`].
     pub(crate) const fn sharing(name: &'static str, arguments: &'static [Argument], run: Share) -> Self {
-        Self { name, cost: Cost::Short, access: Access::Everyone, arguments, run: Run::Share(run) }
+        Self {
+            name,
+            cost: Cost::Short,
+            access: Access::Everyone,
+            arguments,
+            run: Run::Share(run),
+            lane: READ,
+        }
     }
 
     /// Where it runs, in one word: in place, in place if that is short, on a core thread, or there until it has to wait,
@@ -106,7 +170,14 @@ impl Method {
     }
 
     pub(crate) const fn apart(name: &'static str, arguments: &'static [Argument], run: Answer) -> Self {
-        Self { name, cost: Cost::Apart, access: Access::Everyone, arguments, run: Run::Answer(run) }
+        Self {
+            name,
+            cost: Cost::Apart,
+            access: Access::Everyone,
+            arguments,
+            run: Run::Answer(run),
+            lane: LaneChoice::Fixed(Lane::Remote),
+        }
     }
 
     /// The same method, not for everyone.
@@ -116,7 +187,14 @@ impl Method {
 
     /// Begins on another thread and blocks none while it waits.
     pub(crate) const fn waiting(name: &'static str, arguments: &'static [Argument], run: Begin) -> Self {
-        Self { name, cost: Cost::Threaded, access: Access::Everyone, arguments, run: Run::Begin(run) }
+        Self {
+            name,
+            cost: Cost::Threaded,
+            access: Access::Everyone,
+            arguments,
+            run: Run::Begin(run),
+            lane: LaneChoice::Fixed(Lane::Submission),
+        }
     }
 }
 

@@ -22,7 +22,10 @@ pub fn first_text(data: &[u8], most: usize) -> Option<Text> {
     let [WHOLE_TEXT, length, rest @ ..] = data else { return None };
     let (length, rest) = match (length.checked_sub(MASKED)?, rest) {
         (LONG.., _) => return None,
-        (MEDIUM, [high, low, rest @ ..]) => (usize::from(u16::from_be_bytes([*high, *low])), rest),
+        (MEDIUM, [high, low, rest @ ..]) if *high > 0 || *low >= MEDIUM => {
+            (usize::from(u16::from_be_bytes([*high, *low])), rest)
+        }
+        // Incomplete, or longer than a length may be.
         (MEDIUM, _) => return None,
         (short, _) => (usize::from(short), rest),
     };
@@ -71,6 +74,15 @@ mod tests {
         plain[1] |= MASKED;
         let bytes = content.iter().zip(MASK.iter().cycle()).map(|(byte, mask)| byte ^ mask);
         [&plain[..head], &MASK, &bytes.collect::<Vec<_>>()].concat()
+    }
+
+    #[test]
+    fn a_length_that_is_longer_than_necessary_is_left_to_the_slow_path() {
+        let mut frame = vec![WHOLE_TEXT, MASKED | MEDIUM, 0, 125];
+        frame.resize(frame.len() + 4 + 126, 0);
+        assert_eq!(first_text(&frame, 1000), None);
+        frame[3] = 126;
+        assert!(first_text(&frame, 1000).is_some());
     }
 
     /// The example of RFC 6455, section 5.7.

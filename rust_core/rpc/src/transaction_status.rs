@@ -10,8 +10,8 @@ use crate::{Argument, Context, Error, Kind, Method, json::Object, params::Params
 const HASH: Argument = Argument::required("hash", Kind::Hash);
 
 pub const METHODS: &[Method] = &[
-    Method::threaded("foreseal_transactionStatus", &[HASH], transaction_status),
-    Method::threaded("base_transactionStatus", &[HASH], base_transaction_status),
+    Method::threaded("foreseal_transactionStatus", &[HASH], transaction_status).in_read_lane(),
+    Method::threaded("base_transactionStatus", &[HASH], base_transaction_status).in_read_lane(),
 ];
 
 /// Where the transaction is: in a block of the newest view, or as the pool says.

@@ -87,9 +87,9 @@ impl Copy {
         let disk = SimulatedDisk::default();
         let datadir = folder.path().join("data");
         for path in run.disk.files() {
-            let name = path.file_name().ok_or("a file without a name")?;
+            let name = path.strip_prefix(&run.settings.datadir).map_err(|error| error.to_string())?;
             let content = run.disk.content(&path).ok_or("a file without content")?;
-            disk.set_content(&datadir.join("journal").join(name), &content);
+            disk.set_content(&datadir.join(name), &content);
         }
         let settings = Settings { datadir, ..run.settings.clone() };
         Ok(Self { _folder: folder, settings, disk })
@@ -179,15 +179,24 @@ impl Copy {
                     Err(context(format!("it is passed over, and the chain ends with {end}")))
                 }
             }
-            Err(NodeError::Journal(JournalError::Corrupt { place, .. })) => {
-                if place.segment == number && place.offset <= at {
+            Err(
+                NodeError::Journal(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. })
+                | NodeError::Start(StartError::Lost { place, .. }),
+            ) => {
+                // Without a byte of it, the end of the segment before is where something is missing.
+                let before = damage == Damage::Cut { at: 0 } && place.segment + 1 == number;
+                if (place.segment == number && place.offset <= at) || before {
                     Ok(true)
                 } else {
                     Err(context(format!("{place} is named")))
                 }
             }
             // The append was the only one that is kept.
-            Err(NodeError::Start(StartError::JournalGone { .. })) if torn => Ok(true),
+            Err(NodeError::Start(StartError::JournalGone { .. }))
+                if torn || damage == (Damage::Cut { at: 0 }) =>
+            {
+                Ok(true)
+            }
             Err(error) => Err(context(format!("refused without a place: {error}"))),
         }
     }

@@ -11,6 +11,7 @@ mod feed;
 mod follower;
 mod ledger;
 mod looks;
+mod loss;
 mod network;
 mod pipe;
 mod process;

@@ -47,6 +47,7 @@ pub fn settings(setup: &Setup, folder: &Path, wallets: &[Wallet]) -> Settings {
         finality: FinalityDepth { safe: 2, finalized: 4 },
         pool: PoolConfig::default(),
         sequencer_key: None,
+        new_sequencer_key: false,
         segment_bytes: setup.segment_bytes,
         store: StoreSettings {
             map_size: MAP,
@@ -88,6 +89,24 @@ impl Run {
     pub fn start(&mut self) -> Result<Started, String> {
         let began = self.clocks.now();
         self.weather().take_struck();
+        let started = self.try_start()?;
+        let struck = self.weather().take_struck();
+        match started {
+            Ok(()) => {}
+            Err(error) if struck => return Ok(Started::No(error.to_string())),
+            Err(error) => return Err(format!("the node does not start: {error}")),
+        }
+        let now = self.clocks.now();
+        let age = self.node()?.age();
+        self.time.ticked = now.monotonic.checked_sub(age).ok_or("an age beyond the start")?;
+        if self.time.ticked < began.monotonic {
+            return Err(format!("after a start the age is {age:?}"));
+        }
+        Ok(Started::Yes)
+    }
+
+    /// As [`Self::start`]; the inner result is that of the node.
+    pub fn try_start(&mut self) -> Result<Result<(), NodeError>, String> {
         let followed = self.setup.followers > 0;
         let published = followed.then(|| self.feed.published.clone());
         let watch = Watch::new(self.disk.clone(), self.weather.clone()).publishing(published);
@@ -100,23 +119,15 @@ impl Run {
         } else {
             node.start_watched(watch.clone())
         };
-        let struck = self.weather().take_struck();
         match started {
             Ok(Some(producer)) => {
                 watch.begin(&node);
                 self.process = Some(Process { node, producer, watch });
+                Ok(Ok(()))
             }
-            Ok(None) => return Err("a node that produces has no producer".to_owned()),
-            Err(error) if struck => return Ok(Started::No(error.to_string())),
-            Err(error) => return Err(format!("the node does not start: {error}")),
+            Ok(None) => Err("a node that produces has no producer".to_owned()),
+            Err(error) => Ok(Err(error)),
         }
-        let now = self.clocks.now();
-        let age = self.node()?.age();
-        self.time.ticked = now.monotonic.checked_sub(age).ok_or("an age beyond the start")?;
-        if self.time.ticked < began.monotonic {
-            return Err(format!("after a start the age is {age:?}"));
-        }
-        Ok(Started::Yes)
     }
 
     /// Ends the process and begins the next one, with a fault on its way perhaps.

@@ -82,6 +82,8 @@ pub struct Weather {
     full: bool,
     /// So many operations take so many milliseconds each.
     slow: (u32, u64),
+    /// So many syncs answer that all is durable, and nothing is.
+    lost: u32,
     before: Option<Operation>,
     /// Something went wrong since this was last taken.
     struck: bool,
@@ -99,6 +101,7 @@ fn place(operation: Operation, before: Option<Operation>) -> &'static str {
         (O::Sync, Some(O::Write { offset: 0 })) => "disk: a segment's header is not synced",
         (O::SyncDir, Some(O::Remove)) => "disk: trim, a removal is not synced",
         (O::SyncDir, _) => "disk: a segment's name is not synced",
+        (O::Rename, _) => "disk: the recorded end gets its name",
         (O::Write { .. }, _) => "disk: an append is written",
         (O::Sync, Some(O::Write { .. })) => "disk: an append is written and not synced",
         (O::Sync, _) => "disk: opening, what was read is not synced",
@@ -109,6 +112,7 @@ fn place(operation: Operation, before: Option<Operation>) -> &'static str {
 /// The name of another fault.
 fn kind(operation: Operation, fault: Fault) -> &'static str {
     match (fault, operation) {
+        (Fault::Lost, _) => "acknowledged write lost",
         (Fault::Full, _) => "full disk",
         (Fault::Short, Operation::Write { .. }) => "short write",
         (Fault::Broken, Operation::Write { .. }) => "failed write, half of it done",
@@ -119,8 +123,8 @@ fn kind(operation: Operation, fault: Fault) -> &'static str {
 
 impl Weather {
     pub fn new(clocks: Arc<Clocks>) -> Self {
-        let (armed, full, slow, before) = (None, false, (0, 0), None);
-        Self { clocks, armed, full, slow, before, struck: false, counts: Counts::default() }
+        let (armed, full, slow, lost, before) = (None, false, (0, 0), 0, None);
+        Self { clocks, armed, full, slow, lost, before, struck: false, counts: Counts::default() }
     }
 
     /// Lets an operation go wrong; replaces an earlier order.
@@ -136,6 +140,11 @@ impl Weather {
         self.slow = (operations, ms);
     }
 
+    /// Lets so many syncs lie.
+    pub fn set_lost(&mut self, syncs: u32) {
+        self.lost = syncs;
+    }
+
     /// Whether the last operation was a write.
     pub fn was_writing(&self) -> bool {
         matches!(self.before, Some(Operation::Write { .. }))
@@ -143,7 +152,7 @@ impl Weather {
 
     /// Fair from now on.
     pub fn clear(&mut self) {
-        (self.armed, self.full, self.slow) = (None, false, (0, 0));
+        (self.armed, self.full, self.slow, self.lost) = (None, false, (0, 0), 0);
     }
 
     /// Whether something went wrong since the last call.
@@ -173,7 +182,9 @@ impl Judge for Weather {
             self.counts.fault("slow disk");
         }
         let full = self.full && matches!(operation, Operation::Create | Operation::Write { .. });
-        let fault = self.due(operation).or(full.then_some(Fault::Full));
+        let lies = self.lost > 0 && operation == Operation::Sync;
+        self.lost -= u32::from(lies);
+        let fault = self.due(operation).or(full.then_some(Fault::Full)).or(lies.then_some(Fault::Lost));
         let before = self.before.replace(operation);
         match fault {
             Some(Fault::Crash) => self.counts.crash(place(operation, before)),

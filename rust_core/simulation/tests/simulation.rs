@@ -30,7 +30,7 @@ fn assert_everything_was_tried(counts: &Counts) {
     assert!(least.is_some_and(|(_, count)| *count >= 20), "{counts}");
 }
 
-const FAULTS: usize = 40;
+const FAULTS: usize = 47;
 const CRASHES: usize = 20;
 
 /// A seed that fails can be looked at again.

@@ -50,6 +50,12 @@ pub enum StoreError {
     /// An entry is not what this program writes.
     #[error("store is damaged: table {table}, key {key}: {why}", key = hex::encode(key))]
     Damaged { table: &'static str, key: Vec<u8>, why: &'static str },
+    /// A page is not what was written there. The key is the one that led to it.
+    #[error(
+        "store is damaged: table {table}, key {key}: page {page} of data.mdb does not have its checksum",
+        key = hex::encode(key)
+    )]
+    DamagedPage { table: &'static str, key: Vec<u8>, page: u64 },
     #[error("store: block {number} cannot be written: {why}")]
     OutOfOrder { number: u64, why: &'static str },
     #[error("store: the verification was broken off")]
@@ -78,14 +84,75 @@ impl StoreError {
         }
     }
 
+    /// The error of an access to a table by a key.
+    pub(crate) fn of_table(table: &'static str, key: &[u8], error: heed::Error) -> Self {
+        match error {
+            heed::Error::Mdb(error) if is_damage(error) => {
+                Self::DamagedPage { table, key: key.to_vec(), page: bad_page() }
+            }
+            other => other.into(),
+        }
+    }
+
+    /// Returns `true` if the store holds something else than was written.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. }
+            | Self::DamagedPage { .. }
+            | Self::LogIndex(_)
+            | Self::State(_)
+            | Self::Truncated { .. } => true,
+            Self::Io { .. }
+            | Self::Absent { .. }
+            | Self::NotAStore { .. }
+            | Self::InUse { .. }
+            | Self::NewerSchema { .. }
+            | Self::OlderSchema { .. }
+            | Self::OtherChain { .. }
+            | Self::OtherGenesis { .. }
+            | Self::ReadOnlyDirectory { .. }
+            | Self::ReadOnly
+            | Self::DiskFull
+            | Self::MapFull { .. }
+            | Self::TooManyReaders { .. }
+            | Self::OutOfOrder { .. }
+            | Self::Interrupted
+            | Self::ViewGone
+            | Self::OutsideProofWindow { .. }
+            | Self::Lmdb(_) => false,
+        }
+    }
+
     pub(crate) fn damaged(table: &'static str, key: &[u8], why: &'static str) -> Self {
         Self::Damaged { table, key: key.to_vec(), why }
     }
 }
 
+/// Name of the tables' roots, which LMDB keeps for itself.
+pub(crate) const ROOTS: &str = "roots";
+/// Name of the list of free pages.
+pub(crate) const FREE: &str = "free pages";
+
+/// Returns `true` for what LMDB answers when pages are not what it wrote.
+fn is_damage(error: MdbError) -> bool {
+    match error {
+        MdbError::PageNotFound | MdbError::Corrupted | MdbError::CursorFull => true,
+        // The transaction met a damaged page before; some functions of LMDB do not pass that on.
+        MdbError::BadTxn => bad_page() != 0,
+        _ => false,
+    }
+}
+
+/// The page that was found damaged in the newest transaction of this thread; 0 for none.
+fn bad_page() -> u64 {
+    // SAFETY: it reads a number of this thread.
+    unsafe { lmdb_master_sys::mdb_bad_page() as u64 }
+}
+
 impl From<heed::Error> for StoreError {
     fn from(error: heed::Error) -> Self {
         match error {
+            heed::Error::Mdb(error) if is_damage(error) => Self::of_table(ROOTS, &[], error.into()),
             heed::Error::Io(error) => match error.kind() {
                 // A limit on the size of files, or a quota, is the same to the caller as a full disk.
                 io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
@@ -103,7 +170,7 @@ impl From<heed::Error> for StoreError {
 impl From<LogIndexError> for StoreError {
     fn from(error: LogIndexError) -> Self {
         match error {
-            LogIndexError::Lmdb(error) => error.into(),
+            LogIndexError::Lmdb(error) => Self::of_table("log_index", &[], error),
             LogIndexError::Damaged { .. } | LogIndexError::Disagrees { .. } | LogIndexError::Extra { .. } => {
                 Self::LogIndex(error.to_string())
             }

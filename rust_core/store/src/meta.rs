@@ -6,7 +6,7 @@ use heed::{RoTxn, RwTxn};
 use crate::{Options, StoreError, table::Table, unwinds::Unwinds};
 
 /// Version of the tables and of what is in them: what each adds is in `upgrade`.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 const SCHEMA_KEY: &[u8] = b"schema";
 const IDENTITY_KEY: &[u8] = b"identity";

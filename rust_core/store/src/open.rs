@@ -33,8 +33,8 @@ pub(crate) fn open(
     if found < SCHEMA && options.read_only {
         return Err(StoreError::OlderSchema { found, needed: SCHEMA });
     }
-    upgrade(&env, &meta, options, STEPS, report)?;
     let tables = open_tables(&env)?;
+    upgrade(&env, &tables, options, STEPS, report)?;
     if !options.read_only {
         env.clear_stale_readers()?;
     }
@@ -95,7 +95,7 @@ fn open_env(path: &Path, options: &Options) -> Result<Env<WithoutTls>, StoreErro
 fn open_error(path: &Path, error: heed::Error) -> StoreError {
     match error {
         heed::Error::EnvAlreadyOpened => StoreError::InUse { path: path.to_owned() },
-        heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch | MdbError::Corrupted) => {
+        heed::Error::Mdb(MdbError::Invalid | MdbError::VersionMismatch) => {
             StoreError::NotAStore { path: path.to_owned(), why: error.to_string() }
         }
         heed::Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => StoreError::Io {

@@ -3,7 +3,7 @@
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::{Arc, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use alloy_primitives::Bytes;
@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     recent: Recent,
     /// Of the transaction that was read in last.
     known: Mutex<Option<Known>>,
+    /// The first damage that a read, a write or the scrub found.
+    damage: OnceLock<StoreError>,
 }
 
 impl Store {
@@ -46,7 +48,8 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let (env, tables) = open(path, &options, report)?;
         let (path, recent) = (path.to_owned(), Recent::default());
-        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, recent, known: Mutex::default() }) })
+        let (known, damage) = (Mutex::default(), OnceLock::new());
+        Ok(Self { shared: Arc::new(Shared { env, tables, options, path, recent, known, damage }) })
     }
 
     pub(crate) fn downgrade(&self) -> Weak<Shared> {
@@ -139,6 +142,18 @@ impl Store {
         Ok(self.shared.env.clear_stale_readers()?)
     }
 
+    /// The first damage that was found since the store was opened. It stays: what is built on a damaged store is wrong.
+    pub fn damage(&self) -> Option<&StoreError> {
+        self.shared.damage.get()
+    }
+
+    /// Notes damage, so that nothing is built on it.
+    pub(crate) fn note_damage(&self, error: &StoreError) {
+        if error.is_damage() && self.shared.damage.set(error.clone()).is_ok() {
+            tracing::error!(%error, "the store is damaged");
+        }
+    }
+
     pub(crate) fn env(&self) -> &Env<WithoutTls> {
         &self.shared.env
     }
@@ -159,10 +174,13 @@ impl Store {
         &self,
         work: impl FnOnce(&Snapshot<'_>, &Progress) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let txn = self.env().read_txn().map_err(|error| self.limits(error.into()))?;
-        let tables = self.tables();
-        let Known { progress, incarnations, .. } = self.known(&txn)?;
-        work(&Snapshot { incarnations, ..Snapshot::new(&txn, tables) }, &progress)
+        let attempt = || {
+            let txn = self.env().read_txn().map_err(|error| self.limits(error.into()))?;
+            let tables = self.tables();
+            let Known { progress, incarnations, .. } = self.known(&txn)?;
+            work(&Snapshot { incarnations, ..Snapshot::new(&txn, tables) }, &progress)
+        };
+        attempt().inspect_err(|error| self.note_damage(error))
     }
 
     /// What is known of a transaction: reads of one commit come by the thousand, and each would look it up again.
@@ -193,7 +211,10 @@ impl Store {
             meta::write(meta, &mut txn, &progress)?;
             Ok(txn.commit()?)
         };
-        attempt().map_err(|error| self.limits(error))
+        if let Some(damage) = self.damage() {
+            return Err(damage.clone());
+        }
+        attempt().map_err(|error| self.limits(error)).inspect_err(|error| self.note_damage(error))
     }
 
     /// Puts the settings into errors that say a limit is reached.

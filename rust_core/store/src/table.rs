@@ -32,7 +32,7 @@ impl Table {
     }
 
     pub fn get<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<&'t [u8]>, StoreError> {
-        Ok(self.database.get(txn, key)?)
+        self.database.get(txn, key).map_err(|error| self.failed(key, error))
     }
 
     /// Entries from one key on, to another one that is left out.
@@ -43,17 +43,17 @@ impl Table {
         to: &[u8],
     ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
         let bounds = (Bound::Included(from), Bound::Excluded(to));
-        Ok(self.database.range(txn, &bounds)?.map(|entry| Ok(entry?)))
+        self.iterate(txn, &bounds)
     }
 
     /// The first entry whose key is `key` or greater.
     pub fn seek<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
-        Ok(self.database.get_greater_than_or_equal_to(txn, key)?)
+        self.database.get_greater_than_or_equal_to(txn, key).map_err(|error| self.failed(key, error))
     }
 
     /// The first entry whose key is greater than `key`.
     pub fn after<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
-        Ok(self.database.get_greater_than(txn, key)?)
+        self.database.get_greater_than(txn, key).map_err(|error| self.failed(key, error))
     }
 
     /// Entries from a key on; all of them from an empty one on.
@@ -63,8 +63,7 @@ impl Table {
         from: &[u8],
     ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
         let from = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
-        let bounds = (from, Bound::<&[u8]>::Unbounded);
-        Ok(self.database.range(txn, &bounds)?.map(|entry| Ok(entry?)))
+        self.iterate(txn, &(from, Bound::<&[u8]>::Unbounded))
     }
 
     /// Entries whose keys begin with `prefix`.
@@ -74,24 +73,48 @@ impl Table {
         prefix: &[u8],
     ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
         let (from, to) = prefix_bounds(prefix);
-        let bounds = (borrowed(&from), borrowed(&to));
-        Ok(self.database.range(txn, &bounds)?.map(|entry| Ok(entry?)))
+        self.iterate(txn, &(borrowed(&from), borrowed(&to)))
+    }
+
+    /// Entries within bounds. An error names the entry before it, or the bound.
+    fn iterate<'t>(
+        &self,
+        txn: &'t RoTxn<'_>,
+        bounds: &(Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
+        let table = *self;
+        let mut last = match bounds.0 {
+            Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
+            Bound::Unbounded => Vec::new(),
+        };
+        let entries = self.database.range(txn, bounds).map_err(|error| table.failed(&last, error))?;
+        let mut seen: Option<&'t [u8]> = None;
+        Ok(entries.map(move |entry| match entry {
+            Ok(entry) => {
+                seen = Some(entry.0);
+                Ok(entry)
+            }
+            Err(error) => {
+                let from = seen.map_or_else(|| std::mem::take(&mut last), <[u8]>::to_vec);
+                Err(table.failed(&from, error))
+            }
+        }))
     }
 
     /// Removes the entries whose keys begin with `prefix`.
     pub fn delete_prefix(&self, txn: &mut RwTxn<'_>, prefix: &[u8]) -> Result<(), StoreError> {
         let (from, to) = prefix_bounds(prefix);
-        self.database.delete_range(txn, &(borrowed(&from), borrowed(&to)))?;
-        Ok(())
+        let deleted = self.database.delete_range(txn, &(borrowed(&from), borrowed(&to)));
+        deleted.map(|_| ()).map_err(|error| self.failed(prefix, error))
     }
 
     /// Removes all entries.
     pub fn clear(&self, txn: &mut RwTxn<'_>) -> Result<(), StoreError> {
-        Ok(self.database.clear(txn)?)
+        self.database.clear(txn).map_err(|error| self.failed(&[], error))
     }
 
     pub fn put(&self, txn: &mut RwTxn<'_>, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        Ok(self.database.put(txn, key, value)?)
+        self.database.put(txn, key, value).map_err(|error| self.failed(key, error))
     }
 
     /// Adds an entry behind all others. Fills pages to their ends, which `put` does not.
@@ -103,32 +126,37 @@ impl Table {
             Err(heed::Error::Mdb(heed::MdbError::KeyExist)) => {
                 Err(self.damaged(key, "an entry that should come last is not beyond all others"))
             }
-            other => Ok(other?),
+            other => other.map_err(|error| self.failed(key, error)),
         }
     }
 
     /// Removes an entry; whether there was one.
     pub fn delete(&self, txn: &mut RwTxn<'_>, key: &[u8]) -> Result<bool, StoreError> {
-        Ok(self.database.delete(txn, key)?)
+        self.database.delete(txn, key).map_err(|error| self.failed(key, error))
     }
 
     /// Removes the entries from one key on, to another one that is left out.
     pub fn delete_range(&self, txn: &mut RwTxn<'_>, from: &[u8], to: &[u8]) -> Result<(), StoreError> {
-        self.database.delete_range(txn, &(Bound::Included(from), Bound::Excluded(to)))?;
-        Ok(())
+        let deleted = self.database.delete_range(txn, &(Bound::Included(from), Bound::Excluded(to)));
+        deleted.map(|_| ()).map_err(|error| self.failed(from, error))
     }
 
     pub fn is_empty(&self, txn: &RoTxn<'_>) -> Result<bool, StoreError> {
-        Ok(self.database.is_empty(txn)?)
+        self.database.is_empty(txn).map_err(|error| self.failed(&[], error))
     }
 
     pub fn stat(&self, txn: &RoTxn<'_>) -> Result<heed::DatabaseStat, StoreError> {
-        Ok(self.database.stat(txn)?)
+        self.database.stat(txn).map_err(|error| self.failed(&[], error))
     }
 
     /// The database under its own type, for those who keep their own keys.
     pub fn database(&self) -> Database<'static, Bytes, Bytes> {
         self.database
+    }
+
+    /// What LMDB answered to an access by `key`: a damaged page is named with table and key.
+    fn failed(&self, key: &[u8], error: heed::Error) -> StoreError {
+        StoreError::of_table(self.name, key, error)
     }
 
     /// The error that says what is wrong with an entry of this table.

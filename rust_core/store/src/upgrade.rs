@@ -16,13 +16,13 @@ use heed::{Env, RwTxn, WithoutTls};
 use crate::{
     Options, StoreError,
     meta::{self, Begun, Origin},
-    table::Table,
+    rewrite::rewrite,
+    table::Tables,
 };
 
 /// What a piece of a step leaves to do.
 pub(crate) enum Piece {
     /// `done` of `of` so far; the next piece is given `place`.
-    #[allow(dead_code, reason = "the steps so far are done at once; those of the tests are not")]
     More {
         place: Vec<u8>,
         done: u64,
@@ -35,13 +35,15 @@ pub(crate) enum Piece {
 pub(crate) struct Step {
     pub to: u32,
     /// One piece of the work, from `place` on, which is empty at first.
-    pub work: fn(&Table, &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError>,
+    pub work: fn(&Tables, &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError>,
 }
 
-/// Every step there is, oldest first. They are given the table of what the store says about itself.
+/// Every step, oldest first.
 pub(crate) const STEPS: &[Step] = &[
     // Since schema 2 a store says which programs made it, which the last piece of every step notes.
     Step { to: 2, work: |_, _, _| Ok(Piece::Done) },
+    // Since schema 3 every page has a checksum.
+    Step { to: 3, work: rewrite },
 ];
 
 /// An upgrade under way.
@@ -60,17 +62,17 @@ pub struct Upgrading {
 /// [`StoreError::Interrupted`] when `report` says so; what was done stays.
 pub(crate) fn upgrade(
     env: &Env<WithoutTls>,
-    meta: &Table,
+    tables: &Tables,
     options: &Options,
     steps: &[Step],
     report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
-    let mut schema = meta::schema(meta, &*env.read_txn()?)?;
+    let mut schema = meta::schema(&tables.meta, &*env.read_txn()?)?;
     for step in steps {
         if step.to != schema + 1 {
             continue;
         }
-        take(env, meta, options, step, report)?;
+        take(env, tables, options, step, report)?;
         schema = step.to;
         tracing::info!(schema, "the store is upgraded");
     }
@@ -79,12 +81,12 @@ pub(crate) fn upgrade(
 
 fn take(
     env: &Env<WithoutTls>,
-    meta: &Table,
+    tables: &Tables,
     options: &Options,
     step: &Step,
     report: &mut dyn FnMut(Upgrading) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
-    let to = step.to;
+    let (to, meta) = (step.to, &tables.meta);
     let (mut done, mut of) = (0, 1);
     loop {
         if report(Upgrading { to, done, of }).is_break() {
@@ -93,7 +95,7 @@ fn take(
         let mut txn = env.write_txn()?;
         let begun = meta::begun(meta, &txn)?.filter(|begun| begun.to == to);
         let place = begun.map(|begun| begun.place).unwrap_or_default();
-        let piece = (step.work)(meta, &mut txn, &place)?;
+        let piece = (step.work)(tables, &mut txn, &place)?;
         match piece {
             Piece::More { place, done: so_far, of: all } => {
                 meta::begin(meta, &mut txn, &Begun { to, place })?;
@@ -116,13 +118,13 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
-    use crate::open::{open, open_to_copy};
+    use crate::open::open;
 
     const ENTRIES: u8 = 10;
 
     /// Notes one entry at a time.
-    fn slow(meta: &Table, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
-        let at = place.first().copied().unwrap_or(0);
+    fn slow(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
+        let (meta, at) = (&tables.meta, place.first().copied().unwrap_or(0));
         assert!(meta.get(txn, &[b'e', at])?.is_none(), "no piece is done twice");
         meta.put(txn, &[b'e', at], b"done")?;
         let next = at + 1;
@@ -133,15 +135,15 @@ mod tests {
         })
     }
 
-    fn one(meta: &Table, txn: &mut RwTxn<'_>, _: &[u8]) -> Result<Piece, StoreError> {
-        meta.put(txn, b"one", b"done")?;
+    fn one(tables: &Tables, txn: &mut RwTxn<'_>, _: &[u8]) -> Result<Piece, StoreError> {
+        tables.meta.put(txn, b"one", b"done")?;
         Ok(Piece::Done)
     }
 
     const WAY: &[Step] = &[
-        Step { to: 2, work: |_, _, _| unreachable!("it has schema 2 by now") },
-        Step { to: 3, work: slow },
-        Step { to: 4, work: one },
+        Step { to: 3, work: |_, _, _| unreachable!("it has schema 3 by now") },
+        Step { to: 4, work: slow },
+        Step { to: 5, work: one },
     ];
 
     /// Broken off after each number of pieces, it goes on there and ends the same.
@@ -150,10 +152,10 @@ mod tests {
         for pieces in 0..=u64::from(ENTRIES) + 1 {
             let folder = tempdir().unwrap();
             let options = Options { map_size: 1 << 24, at: 5, ..Options::new(1, B256::ZERO) };
-            drop(open(folder.path(), &options, &mut |_| ControlFlow::Continue(())).unwrap());
-            let (env, meta) = open_to_copy(folder.path(), &options).unwrap();
+            let (env, tables) = open(folder.path(), &options, &mut |_| ControlFlow::Continue(())).unwrap();
+            let meta = tables.meta;
             let mut left = pieces;
-            let ended = upgrade(&env, &meta, &options, WAY, &mut |_| {
+            let ended = upgrade(&env, &tables, &options, WAY, &mut |_| {
                 left = match left.checked_sub(1) {
                     Some(left) => left,
                     None => return ControlFlow::Break(()),
@@ -164,26 +166,26 @@ mod tests {
             assert_eq!(ended, if whole { Ok(()) } else { Err(StoreError::Interrupted) });
             let there = |schema| meta::schema(&meta, &env.read_txn().unwrap()).unwrap() == schema;
             assert!(there(if whole {
-                4
+                5
             } else if pieces == u64::from(ENTRIES) {
-                3
+                4
             } else {
-                2
+                3
             }));
             let mut told = Vec::new();
-            upgrade(&env, &meta, &options, WAY, &mut |upgrading| {
+            upgrade(&env, &tables, &options, WAY, &mut |upgrading| {
                 told.push(upgrading.to);
                 ControlFlow::Continue(())
             })
             .unwrap();
-            assert!(there(4));
+            assert!(there(5));
             assert_eq!(told.len() as u64, u64::from(ENTRIES) + 1 - pieces);
             let txn = env.read_txn().unwrap();
             assert!((0..ENTRIES).all(|at| meta.get(&txn, &[b'e', at]).unwrap().is_some()));
             assert_eq!(meta::begun(&meta, &txn).unwrap(), None);
             let schemas: Vec<_> =
                 meta::origins(&meta, &txn).unwrap().iter().map(|origin| origin.schema).collect();
-            assert_eq!(schemas, [2, 3, 4]);
+            assert_eq!(schemas, [3, 4, 5]);
         }
     }
 

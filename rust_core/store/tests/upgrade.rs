@@ -31,8 +31,9 @@ fn of_schema_1() -> (TempDir, Options, Vec<Made>) {
 
 fn assert_upgraded(folder: &Path, options: Options, chain: &[Made]) {
     let store = Store::open(folder, options).unwrap();
-    let origin = Origin { schema: SCHEMA, program: env!("CARGO_PKG_VERSION").to_owned(), at: 77 };
-    assert_eq!(store.origins().unwrap(), [origin]);
+    // Each step of the upgrade is recorded.
+    let origin = |schema| Origin { schema, program: env!("CARGO_PKG_VERSION").to_owned(), at: 77 };
+    assert_eq!(store.origins().unwrap(), [2, SCHEMA].map(origin));
     assert_eq!(store.head().unwrap().unwrap().hash, chain.last().unwrap().hash());
     let verified = store.verify(&mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(verified.faults, vec![]);
@@ -50,7 +51,8 @@ fn opening_to_write_upgrades() {
         })
         .unwrap(),
     );
-    assert_eq!(told, [Upgrading { to: 2, done: 0, of: 1 }]);
+    assert_eq!(told[0], Upgrading { to: 2, done: 0, of: 1 });
+    assert!(told[1..].iter().all(|upgrading| upgrading.to == SCHEMA));
     // Another time says nothing new of it.
     assert_upgraded(folder.path(), Options { at: 99, ..options }, &chain);
 }

@@ -28,7 +28,7 @@ from foreseal.payments.x402.prices import Price, Scheme, Way
 from foreseal.payments.x402.seller import Seller
 from foreseal.payments.x402.settlements import Settlements
 from foreseal.server.listener import Listener
-from foreseal.server.listening import listen
+from foreseal.server.listening import reserve
 from payments.x402.world import CHAIN_ID, DOMAIN, FACILITATOR, SHOP
 
 PRICES = {
@@ -62,7 +62,7 @@ def main(node_url: str, database_url: str, facilitator_url: str, runs: str) -> N
 
 async def serve(app: Any) -> None:
     """Print where, and answer until standard input ends."""
-    with listen("127.0.0.1", 0) as listening:
+    with reserve("127.0.0.1", 0) as listening:
         listener = Listener(app, listening)
         await listener.start()
         print(listener.url, flush=True)

@@ -1,25 +1,27 @@
-"""WebSocket frames (RFC 6455) as bytes come and go: those of the library, and a way past it for the usual ones."""
+"""WebSocket frames (RFC 6455) of a client, in one strict parser, and those of the server."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from websockets.exceptions import PayloadTooBig, ProtocolError
+from websockets.exceptions import ProtocolError
 from websockets.frames import Close, Frame, Opcode
-from websockets.streams import StreamReader
 
 try:
     from websockets.speedups import apply_mask
 except ImportError:  # no compiled part for this machine
     from websockets.utils import apply_mask
 
-_WHOLE_TEXT = 0x81
-_MASKED = 0x80
+_FIN, _RESERVED, _OPCODE, _MASKED, _LENGTH = 0x80, 0x70, 0x0F, 0x80, 0x7F
+_TEXT_FRAME = _FIN | Opcode.TEXT
+# Payloads up to 125 bytes have their length in the second byte, up to 64 KiB in two more, others in eight more.
 _SHORT, _MEDIUM = 126, 65_536
-# Of a masked frame's head: two bytes, the mask, and two of the length where it takes them.
-_SHORT_HEAD, _MEDIUM_HEAD = 6, 8
+_SHORT_HEAD, _MEDIUM_HEAD, _LONG_HEAD = 6, 8, 14
+_MAX_CONTROL = 125
+_CONTROL = frozenset((Opcode.CLOSE, Opcode.PING, Opcode.PONG))
+_OPCODES = {int(opcode): opcode for opcode in Opcode}
 
 
-class Broken(Exception):
-    """What the client sent is against the protocol; `code` says how (RFC 6455, section 7.4.1)."""
+class ProtocolViolation(Exception):
+    """The client broke the protocol; `code` is that of the close frame (RFC 6455, section 7.4.1)."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(code, reason)
@@ -27,94 +29,121 @@ class Broken(Exception):
         self.reason = reason
 
 
-class Frames:
-    """From bytes to messages and control frames."""
+class FrameParser:
+    """Parses bytes into messages and control frames. Each byte is copied a bounded number of times."""
 
-    def __init__(self, most: int) -> None:
-        """A message has at most `most` bytes; one that is larger is given as soon as it is, unfinished."""
-        self._most = most
-        self._reader = StreamReader()
-        self._parsing: Generator[None, None, Frame] | None = None
-        # Parts of a message in several frames; None between messages.
-        self._parts: list[bytes] | None = None
+    def __init__(self, max_size: int) -> None:
+        """A message has at most `max_size` bytes; a larger one is an error as soon as its length is read."""
+        self._max_size = max_size
+        self._data: bytes | bytearray = b""
+        self._at = 0
+        # The message in several frames that has begun; None between messages.
+        self._message: bytearray | None = None
         self._is_text = True
-        self._size = 0
+        self.work = 0
+        """Frames so far that are no whole message by themselves: control frames, fragments, empty frames."""
 
     @property
     def is_between(self) -> bool:
-        """Whether the next byte begins a message."""
-        return self._parsing is None and self._parts is None
+        """Returns `True` if the next byte begins a message."""
+        return self._message is None and self._at == len(self._data)
+
+    @property
+    def size(self) -> int:
+        """Bytes of what is unfinished or not yet parsed."""
+        return len(self._data) - self._at + (0 if self._message is None else len(self._message))
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._data, self._at, self._message = b"", 0, None
+
+    def add(self, data: bytes) -> None:
+        """Append bytes that have arrived."""
+        if self._at == len(self._data):
+            self._data, self._at = data, 0
+            return
+        if not isinstance(self._data, bytearray) or self._at:
+            self._data, self._at = bytearray(memoryview(self._data)[self._at :]), 0
+        self._data += data
 
     def feed(self, data: bytes) -> Iterator[tuple[Opcode, bytes]]:
-        """The messages (TEXT) and control frames that end in `data`, in their order. Raises `Broken`."""
-        start = 0
-        while self._parsing is None and self._parts is None:
-            end = self._whole_text(data, start)
-            if end is None:
-                break
-            yield Opcode.TEXT, self._text
-            if end == len(data):
-                return
-            start = end
-        if start == len(data):
-            return
-        self._reader.feed_data(data[start:])
-        while (frame := self._next()) is not None:
-            if frame.opcode in (Opcode.PING, Opcode.PONG, Opcode.CLOSE):
-                yield frame.opcode, bytes(frame.data)
-            else:
-                message = self._joined(frame)
-                if message is not None:
-                    yield Opcode.TEXT, message
+        """Yield messages (TEXT) and control frames that end in `data`, in order. Raises `ProtocolViolation`."""
+        self.add(data)
+        while (found := self.next()) is not None:
+            yield found
 
-    def _whole_text(self, data: bytes, start: int) -> int | None:
-        """Where a masked text in one frame of less than 64 KB ends, whose message is `_text`; None for all else."""
-        if len(data) - start < _SHORT_HEAD or data[start] != _WHOLE_TEXT:
-            return None
-        length = data[start + 1] - _MASKED
-        if 0 <= length < _SHORT:
-            head = start + _SHORT_HEAD
-        elif length == _SHORT and len(data) - start >= _MEDIUM_HEAD:
-            length = data[start + 2] << 8 | data[start + 3]
-            head = start + _MEDIUM_HEAD
-        else:
-            return None
-        end = head + length
-        if end > len(data) or length > self._most:
-            return None
-        self._text = _checked(apply_mask(data[head:end], data[head - 4 : head]))
-        return end
-
-    def _next(self) -> Frame | None:
-        if self._parsing is None:
-            if not self._reader.buffer:
-                return None
-            self._parsing = Frame.parse(self._reader.read_exact, mask=True, max_size=self._most)
-        try:
-            next(self._parsing)
-        except StopIteration as done:
-            self._parsing = None
-            frame: Frame = done.value
-            return frame
-        except PayloadTooBig:
-            raise Broken(1009, f"a message may have at most {self._most} bytes") from None
-        except ProtocolError as error:
-            raise Broken(1002, str(error)) from None
+    def next(self) -> tuple[Opcode, bytes] | None:
+        """Return the next message (TEXT) or control frame, None if none is whole. Raises `ProtocolViolation`."""
+        while (frame := self._frame()) is not None:
+            opcode, is_last, payload = frame
+            if opcode in _CONTROL:
+                self.work += 1
+                return opcode, payload
+            message = self._joined(opcode, payload, is_last=is_last)
+            if message is not None:
+                return Opcode.TEXT, message
         return None
 
-    def _joined(self, frame: Frame) -> bytes | None:
-        """The message that ends with a data frame; None if it goes on."""
-        if (frame.opcode is Opcode.CONT) == (self._parts is None):
-            raise Broken(1002, "unexpected continuation frame" if self._parts is None else "expected a continuation")
-        if self._parts is None:
-            self._parts, self._size, self._is_text = [], 0, frame.opcode is Opcode.TEXT
-        self._parts.append(bytes(frame.data))
-        self._size += len(frame.data)
-        if self._size > self._most:
-            raise Broken(1009, f"a message may have at most {self._most} bytes")
-        if not frame.fin:
+    def _frame(self) -> tuple[Opcode, bool, bytes] | None:
+        """Read one frame; None if it has not arrived as a whole."""
+        data, start = self._data, self._at
+        available = len(data) - start
+        if available < 2:
             return None
-        message, self._parts = b"".join(self._parts), None
+        first, second = data[start], data[start + 1]
+        opcode = self._opcode(first) if first != _TEXT_FRAME or self._message is not None else Opcode.TEXT
+        if not second & _MASKED:
+            raise ProtocolViolation(1002, "frames of a client must be masked")
+        length = second & _LENGTH
+        head = _SHORT_HEAD
+        if opcode in _CONTROL and (length > _MAX_CONTROL or not first & _FIN):
+            raise ProtocolViolation(1002, "a control frame must be whole and of at most 125 bytes")
+        if length >= _SHORT:
+            head = _MEDIUM_HEAD if length == _SHORT else _LONG_HEAD
+            if available < head - 4:
+                return None
+            length = int.from_bytes(data[start + 2 : start + head - 4])
+            if length < (_SHORT if head == _MEDIUM_HEAD else _MEDIUM) or length >> 63:
+                raise ProtocolViolation(1002, "the length of a frame must be as short as possible, in 63 bits")
+        if length + (0 if self._message is None or opcode in _CONTROL else len(self._message)) > self._max_size:
+            raise ProtocolViolation(1009, f"a message may have at most {self._max_size} bytes")
+        end = start + head + length
+        if end > len(data):
+            return None
+        mask = bytes(data[start + head - 4 : start + head])
+        payload = apply_mask(bytes(memoryview(data)[start + head : end]), mask)
+        self._at = end
+        if end == len(data):
+            self._data, self._at = b"", 0
+        return opcode, bool(first & _FIN), payload
+
+    def _opcode(self, first: int) -> Opcode:
+        """Return the opcode in the first byte of a frame, if such a frame may come now."""
+        if first & _RESERVED:
+            raise ProtocolViolation(1002, "reserved bits must be 0")
+        opcode = _OPCODES.get(first & _OPCODE)
+        if opcode is None:
+            raise ProtocolViolation(1002, "unknown opcode")
+        if opcode is Opcode.CONT and self._message is None:
+            raise ProtocolViolation(1002, "unexpected continuation frame")
+        if opcode in (Opcode.TEXT, Opcode.BINARY) and self._message is not None:
+            raise ProtocolViolation(1002, "expected a continuation frame")
+        return opcode
+
+    def _joined(self, opcode: Opcode, payload: bytes, *, is_last: bool) -> bytes | None:
+        """Return the message that ends with a data frame; None if it continues."""
+        if opcode is not Opcode.CONT:
+            self._is_text = opcode is Opcode.TEXT
+            if is_last:
+                self.work += not payload
+                return _checked(payload) if self._is_text else payload
+            self._message = bytearray()
+        self.work += 1
+        assert self._message is not None, "a continuation was checked"
+        self._message += payload
+        if not is_last:
+            return None
+        message, self._message = bytes(self._message), None
         return _checked(message) if self._is_text else message
 
 
@@ -123,12 +152,12 @@ def _checked(text: bytes) -> bytes:
         try:
             text.decode()
         except UnicodeDecodeError as error:
-            raise Broken(1007, str(error)) from None
+            raise ProtocolViolation(1007, str(error)) from None
     return text
 
 
 def text_head(size: int) -> bytes:
-    """What precedes a text of `size` bytes to a client, in one frame."""
+    """Return the head of a frame of a text of `size` bytes to a client."""
     if size < _SHORT:
         return b"\x81%c" % size
     if size < _MEDIUM:
@@ -137,7 +166,7 @@ def text_head(size: int) -> bytes:
 
 
 def text_frame(data: bytes) -> bytes:
-    """A text, UTF-8, to a client in one frame."""
+    """Return a frame of a text, UTF-8, to a client."""
     return text_head(len(data)) + data
 
 
@@ -152,20 +181,20 @@ def pieces_of(texts: Sequence[str], prefix: int, end: str) -> list[bytes]:
 
 
 def pong_frame(data: bytes) -> bytes:
-    """The answer to a ping."""
-    return Frame(Opcode.PONG, data).serialize(mask=False)
+    """Return the answer to a ping."""
+    return b"\x8a%c%b" % (len(data), data)
 
 
 def close_frame(code: int | None, reason: str = "") -> bytes:
-    """A close frame; without a code, the answer to one that had none."""
+    """Return a close frame; without a code, the answer to one that had none."""
     data = b"" if code is None else Close(code, reason).serialize()
     return Frame(Opcode.CLOSE, data).serialize(mask=False)
 
 
 def close_code(data: bytes) -> int | None:
-    """The code of a client's close frame; None where it has none. Raises `Broken`."""
+    """Return the code of a client's close frame; None where it has none. Raises `ProtocolViolation`."""
     try:
         code = Close.parse(data).code
     except (ProtocolError, UnicodeDecodeError) as error:
-        raise Broken(1002, str(error)) from None
+        raise ProtocolViolation(1002, str(error)) from None
     return code if data else None

@@ -1,45 +1,85 @@
 """HTTP/1.1 on one connection: requests in, responses out in their order.
 
 ```text
- bytes ---> head like the last one ------------------------> call ---> answered at once ---> written
+ bytes ---> head and size of the remembered call ----------> call ---> answered at once ---> written
    |                                                          ^  |
-   '------> parser ---> head decides ---> response            |  '---> a task waits for the answer;
-                  |                                           |        what follows waits in a queue
-                  '---> body -----------------> whole --------'
+   '------> input ---> head ---> its response                 |  '---> a task waits for the answer;
+                         |                                    |        what follows stays in the input
+                         '-----> body ------------------------'
 ```
 
-What the node answers at once is answered within the callback that its last byte came in, and written at the end of the
-loop's turn: no task, no future. Most clients send the same head with every call, so a head is parsed when it is another
-one than that before.
+A call that the node answers at once is answered within the callback that its last byte came in, and written at the end
+of the iteration of the event loop: no task, no future. Most clients send the same head with every call, so a head is
+parsed when it differs from that of the call before. The input is read one request at a time: bytes of the next one are
+not looked at before the response is written.
 """
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from foreseal.rpc.dispatch import Dispatcher, Reply
+from foreseal.rpc.meter import Meter
 from foreseal.rpc.submissions import JSON as SUBMISSION
 from foreseal.rpc.submissions import Submitted
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
+from foreseal.server.direct.head import BadRequest, RequestHead
+from foreseal.server.direct.intake import Intake
 from foreseal.server.direct.keeper import Keeper
-from foreseal.server.direct.parsing import Bad, Parsing, end_of_head
-from foreseal.server.direct.request import MOST_HEAD, Request, head_of
+from foreseal.server.direct.request import CallRequest, head_of
+from foreseal.server.direct.table import IDLE, NEVER, UNFINISHED
 from foreseal.server.direct.transport import LONG, Transport
 from foreseal.server.direct.websocket import DirectWebSocket
 from foreseal.server.handler import CLOSE, TEXT, Answer, Response
 
 log = logging.getLogger(__name__)
 
-# Requests that wait for the one before them, from which on no more is read.
-_AHEAD = 8
-# Seconds that a client has to see a response which it did not expect, before its connection is cut.
+# Bytes of further requests that are read while one is answered.
+_MAX_AHEAD = 64 * 1024
+# Largest head that is remembered: each connection has one.
+_MAX_REMEMBERED = 4 * 1024
+# Seconds that a client has to read a response which it did not expect, before its connection is cut.
 _LINGER = 2.0
+# Bytes of its request that are read and dropped in that time.
+_MAX_LINGER = 1024 * 1024
+# Seconds for which one connection may use the event loop at once, and requests after which the time is checked.
+_MAX_ITERATION = 0.001
+# Seconds without reading after a refusal: doubled with each further one in a row.
+_FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
+# Reads and chunks of one request that cost no protocol work.
+_FREE_READS, _FREE_CHUNKS = 8, 16
+# Seconds after which the rate of a body counts.
+_RATE_AFTER = 5.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_OK = 200
+_OK, _TOO_MANY = 200, 429
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedCall:
+    """A call that came in one piece: its head, and everything that was derived from it.
+
+    It is replaced as a whole. A request with the same head and size is the same caller's.
+    """
+
+    head: bytes
+    size: int
+    """Bytes of head and body."""
+    headers: Headers
+    caller: Caller | None
+    dispatcher: Dispatcher | None
+    """Answers such calls on the fast path, where the caller has no bounds of its own."""
+
+    @property
+    def meter(self) -> Meter | None:
+        """What the caller uses up."""
+        return None if self.caller is None else self.caller.meter
+
+
+NO_CALL = RememberedCall(b"", -1, {}, None, None)
 
 
 class Http(asyncio.Protocol):
@@ -48,71 +88,89 @@ class Http(asyncio.Protocol):
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
         self._handler = keeper.handler
-        self._parsing = Parsing(self)
+        self._intake = Intake()
         self._transport: Any = None
         self._peer: Peer = None
-        # Those that wait for the one that is answered.
-        self._waiting: deque[Request] = deque()
+        # The call whose body is being read.
+        self._request: CallRequest | None = None
         self._answering: asyncio.Task[None] | Submitted | None = None
         self._blocked = False
-        """Whether the client does not take what is written."""
+        """`True` while the client does not read what is written."""
         self._ending = False
-        """Whether nothing more is answered: what comes is read and forgotten."""
+        """`True` if nothing more is answered: further input is dropped."""
         self._half_closed = False
+        self._finishing = False
+        """`True` if the response to the request under way ends the connection."""
         self._reading = True
-        # Since when it is idle, or ends, or is blocked.
+        # Continues with the input in a later iteration of the event loop.
+        self._resumption: asyncio.Handle | None = None
+        self._refusals = 0
+        self._dropped = 0
         self.since = keeper.now
-        # The head of the last call, how many bytes it had with its body, and what was in it.
-        self._head = b""
-        self._whole = -1
-        self._headers: Headers = {}
-        # Answers such calls the short way, where their caller is like all others.
-        self._dispatcher: Dispatcher | None = None
+        """Time since which it is idle, ends or is blocked, or its unfinished head began."""
+        self.in_flight = 0
+        self._remembered = NO_CALL
 
-    # What the event loop calls.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
-        self._transport = Transport(transport, self._keeper.turn)
+        """Begin."""
+        keeper = self._keeper
+        self._transport = Transport(transport, keeper.turn)
         peer = transport.get_extra_info("peername")
         self._peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
-        self._keeper.opened(self)
+        self.account = keeper.table.account(self._peer, keeper.now)
+        self._work = keeper.table.work_of_connection(keeper.now)
+        keeper.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone."""
+        """End. A call under way is cancelled; submissions that the core has are not."""
         self._ending = True
-        self._waiting.clear()
+        self._cancel_call()
+        if self._resumption is not None:
+            self._resumption.cancel()
+        self._request = None
         self._keeper.closed(self)
 
     def eof_received(self) -> bool:
-        """The client sends nothing more; what it asked for is answered still."""
+        """The client sends nothing more; complete requests are still answered."""
         self._half_closed = True
-        # Where nothing is under way the event loop ends the connection, and what waits for the end of the turn with it.
+        # Where nothing is under way the event loop closes the connection, and with it what waits to be written.
         self._transport.flush()
-        under_way = self._answering is not None or self._waiting or self._blocked
+        waiting = self._resumption is not None and bool(self._intake.left)
+        under_way = self._answering is not None or self._blocked or waiting
         return bool(under_way) and bool(self._transport.can_write_eof())
 
     def pause_writing(self) -> None:
-        """The client takes nothing: nothing more is answered, and nothing more is read."""
+        """The client does not read: nothing more is answered, and nothing more is read."""
         self._blocked = True
         self.since = self._keeper.now
-        self._hold()
+        self._settle()
 
     def resume_writing(self) -> None:
-        """The client took it."""
+        """The client has read."""
         self._blocked = False
-        self._go_on()
+        self._advance()
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
-        if len(data) == self._whole and data.startswith(self._head) and self._is_between():
-            dispatcher = self._dispatcher
-            tried = dispatcher is not None and not self._handler.leaving
-            if dispatcher is not None and tried:
-                start = len(self._head)
+        """Take bytes."""
+        call = self._remembered
+        if (
+            len(data) == call.size
+            and data.startswith(call.head)
+            and self._answering is None
+            and not self._intake.left
+            and self._request is None
+            and not self._blocked
+            and not self._ending
+            and self._resumption is None
+        ):
+            dispatcher = call.dispatcher
+            if dispatcher is not None and not self._handler.leaving:
+                start = len(call.head)
                 if SUBMISSION in data:
-                    told = partial(self._told, dispatcher, self._handler.view_header())
-                    self._answering = dispatcher.hand_over(data, start, told, self._keeper.ok)
+                    told = partial(self._told, dispatcher, self._handler.view_header(), call.headers)
+                    self._answering = dispatcher.hand_over(data, start, told, self._keeper.ok, call.meter)
                     if self._answering is not None:
                         return
                 response = dispatcher.respond(data, start, self._keeper.ok)
@@ -120,161 +178,257 @@ class Http(asyncio.Protocol):
                     self.since = self._keeper.now
                     self._transport.write_soon(response)
                     return
-            caller = self._handler.identify(self._peer, self._headers)
-            if caller.__class__ is Caller:
-                self._call(caller, self._headers, data[len(self._head) :], tried=tried)
+            caller = call.caller
+            if caller is not None and (caller.key is None or self._handler.holds(caller)):
+                tried = dispatcher is not None and not self._handler.leaving
+                self._call(caller, call.headers, data[len(call.head) :], tried=tried)
                 return
         self._feed(data)
 
-    # What the parser calls.
+    # Checked and stopped by the listener.
 
-    def head(self, request: Request) -> None:
-        """The head of a request is there: answer it, or say whose call it is."""
+    def rank(self) -> int:
+        """Return how soon it is closed where there is no more room."""
+        if self._answering is not None:
+            return NEVER
+        if self._blocked or self._request is not None or self._intake.left or self._ending:
+            return UNFINISHED
+        return IDLE
+
+    def look(self, now: float, idle: float) -> None:
+        """Close it where a client takes too long: `idle` seconds between requests."""
+        limits, request = self._keeper.table.limits, self._request
         if self._ending:
-            return
-        headers = request.headers
-        response = self._handler.route(request.verb, request.path, headers)
-        if response is None:
-            caller = self._handler.identify(self._peer, headers)
-            if isinstance(caller, Caller):
-                request.caller = caller
-                request.waits = headers.get(b"expect", b"").lower() == b"100-continue"
-                if request.waits and self._is_free():
-                    self._transport.write(_CONTINUE)
-                    request.waits = False
-                return
-            response = caller
-        request.response = response
-        if CLOSE in response.headers:
-            self._refuse(request)
-
-    def part(self, request: Request) -> None:
-        """There is more of the body of a call."""
-        if not self._ending and request.size > request.caller.tier.largest:
-            request.response = self._handler.too_large(request.caller)
-            self._refuse(request)
-
-    def whole(self, request: Request) -> None:
-        """All of a request is there."""
-        if self._ending:
-            return
-        if self._is_free():
-            self._serve(request)
-        else:
-            self._waiting.append(request)
-            if len(self._waiting) >= _AHEAD:
-                self._hold()
-
-    # Looked at and stopped from outside.
-
-    def look(self, now: float, idle: float, wait: float) -> None:
-        """End it where a client takes too long: `idle` seconds for a head, `wait` for a body."""
-        request = self._parsing.request
-        if self._ending:
-            if now - self.since > min(_LINGER, wait / 2):
-                self._transport.abort()
+            if now - self.since > min(_LINGER, limits.body_time / 2):
+                self.abort()
         elif self._blocked:
             if now - self.since > idle:
-                self._transport.abort()
-        elif request is not None and request.verb:
-            if now - request.begun > wait and self._is_free():
-                request.response = self._handler.too_slow()
-                self._refuse(request)
-        elif self._answering is None and now - max(self.since, request.begun if request else 0.0) > idle:
+                self.abort()
+        elif self._answering is not None or self._resumption is not None:
+            return
+        elif request is not None:
+            spent = now - request.begun
+            slow = spent > _RATE_AFTER and len(request.body) < limits.body_rate * spent
+            if slow or spent > limits.body_time:
+                self._respond(self._handler.too_slow(), request.head)
+        elif self._intake.left:
+            if now - self.since > limits.head_time:
+                self._fail(BadRequest(408, f"no whole head came within {limits.head_time:g} s"))
+        elif now - self.since > idle:
             self._transport.close()
 
     def finish(self) -> None:
-        """Answer what is under way, then end it."""
-        if self._is_between():
-            self._transport.close()
-        else:
-            self._half_closed = True
-            self._hold()
+        """Answer what is under way and what has begun to arrive, then close it."""
+        self._finishing = True
+        self._remembered = NO_CALL
+        self._close_if_done()
 
     def abort(self) -> None:
-        """End it now."""
-        if self._answering is not None:
-            self._answering.cancel()
+        """Close it now."""
+        self._cancel_call()
         self._transport.abort()
+
+    def _cancel_call(self) -> None:
+        """Cancel the call under way; submissions that the core has are not."""
+        if isinstance(self._answering, asyncio.Task):
+            # Behind its first step: a task that has not begun would leave its call running.
+            self._keeper.loop.call_soon(self._answering.cancel)
 
     # Reading.
 
-    def _is_between(self) -> bool:
-        """Whether nothing is under way, nor begun."""
-        return self._parsing.request is None and self._is_free()
-
-    def _is_free(self) -> bool:
-        """Whether an answer could be written now."""
-        return self._answering is None and not self._blocked and not self._waiting and not self._ending
-
     def _feed(self, data: bytes) -> None:
+        self._remembered = NO_CALL
         if self._ending:
+            self._dropped += len(data)
+            if self._dropped > _MAX_LINGER:
+                self._transport.abort()
             return
-        began = self._parsing.request is None
+        if not self._intake.left:
+            self.since = self._keeper.now
+        self._intake.add(data)
+        self._advance(is_piece=self._request is None and self._intake.left == len(data))
+
+    def _can_advance(self) -> bool:
+        return self._answering is None and not self._blocked and not self._ending and self._resumption is None
+
+    def _advance(self, *, is_piece: bool = False) -> None:
+        """Read and answer requests in the input, for as long as one iteration of the event loop allows.
+
+        `is_piece`: the input is what one read gave, and no request had begun before.
+        """
+        intake, steps, end = self._intake, 0, 0.0
         try:
-            rest = self._parsing.feed(data, self._keeper.now)
-        except Bad as bad:
+            while intake.left and self._can_advance():
+                if not self._step(is_piece=is_piece):
+                    self._count_read()
+                    break
+                is_piece = False
+                steps += 1
+                if steps == 1:
+                    end = self._keeper.loop.time() + _MAX_ITERATION
+                elif self._keeper.loop.time() > end:
+                    self._resume_after(0.0)
+        except BadRequest as bad:
             self._fail(bad)
-            return
-        if rest is not None:
-            self._upgrade(rest)
-        elif self._parsing.is_single(began):
-            self._remember(data)
+        self._settle()
 
-    def _remember(self, data: bytes) -> None:
-        """Keep the head of a call that came in one piece: another one just like it need not be parsed."""
-        end = end_of_head(data)
-        length = self._headers.get(b"content-length", b"")
-        if end > MOST_HEAD or not length.isdigit() or len(data) - end != int(length):
-            return
-        self._head, self._whole = data[:end], len(data)
+    def _step(self, *, is_piece: bool) -> bool:
+        """Read on; `True` if there may be more to read in the input."""
+        intake, request = self._intake, self._request
+        if request is not None:
+            return self._read_body(request)
+        found = intake.head()
+        if found is None:
+            return False
+        self._spend(intake.empty_lines)
+        head, size = found
+        if head.is_upgrade:
+            self._upgrade(head)
+            return False
+        self._headed(head)
+        request = self._request
+        if request is None:
+            return True
+        whole = intake.whole_body(request.head.length)
+        if whole is None:
+            if head.headers.get(b"expect", b"").lower() == b"100-continue":
+                self._transport.write(_CONTINUE)
+            self.since = self._keeper.now
+            return bool(intake.left)
+        self._request = None
+        body = whole
+        if is_piece and not intake.left and size <= _MAX_REMEMBERED and head.keep_alive and not head.is_http_1_0:
+            caller = request.caller
+            alike = caller.is_plain and b"origin" not in head.headers
+            self._remembered = RememberedCall(
+                intake.last_head, size + len(body), head.headers, caller, caller.tier.dispatcher if alike else None
+            )
+        self._serve(request, body)
+        return True
 
-    def _refuse(self, request: Request) -> None:
-        """Answer a request whose body is not read: once those before it are answered."""
-        if not request.is_whole:
-            request.is_whole = True
-            self._parsing.drop()
-            if self._is_free():
-                self._serve(request)
+    def _headed(self, head: RequestHead) -> None:
+        """Answer a request by its head, or begin to read its body."""
+        headers = head.headers
+        response = self._handler.route(head.method, head.path, headers)
+        if response is None:
+            if headers.get(b"expect", b"100-continue").lower() != b"100-continue":
+                raise BadRequest(417, "the only expectation is 100-continue")
+            caller = self._handler.identify(self._peer, headers)
+            if isinstance(caller, Caller):
+                self._request = CallRequest(head, caller, self._keeper.now)
+                return
+            response = caller
+        self._respond(response, head)
+
+    def _read_body(self, request: CallRequest) -> bool:
+        """Read more of a body; `True` if there may be more to read in the input."""
+        intake, decoder = self._intake, request.decoder
+        before = intake.left
+        if decoder is not None:
+            chunks = decoder.chunks
+            intake.decode(decoder)
+            # The first chunks of a body are no work beyond that of the body.
+            self._spend(max(decoder.chunks - max(chunks, _FREE_CHUNKS), 0))
+            size, is_done = decoder.size, decoder.is_done
+        else:
+            length = request.head.length or 0
+            intake.move(request.body, length - len(request.body))
+            size, is_done = len(request.body), len(request.body) == length
+        if size > request.caller.tier.largest:
+            self._respond(self._handler.too_large(request.caller), request.head)
+        elif is_done:
+            self._request = None
+            self._serve(request, bytes(request.body))
+        return intake.left < before
+
+    def _count_read(self) -> None:
+        """Count a read that completed nothing: a client may send a request in a few pieces."""
+        request = self._request
+        reads = self._intake.count_read() if request is None else request.count_read()
+        if reads > _FREE_READS:
+            self._spend(1)
+
+    def _spend(self, units: int) -> None:
+        """Spend protocol work; nothing is read before it is made good."""
+        if units:
+            now = self._keeper.loop.time()
+            wait = max(self._work.spend(units, now), self.account.work.spend(units, now))
+            if wait:
+                self._resume_after(min(wait, _MAX_DELAY))
+
+    def _resume_after(self, seconds: float) -> None:
+        """Read nothing for some time, or until the next iteration of the event loop."""
+        loop = self._keeper.loop
+        if self._resumption is not None:
+            self._resumption.cancel()
+        self._resumption = loop.call_later(seconds, self._resume) if seconds else loop.call_soon(self._resume)
+
+    def _resume(self) -> None:
+        self._resumption = None
+        self._advance()
+        self._close_if_done()
+
+    def _settle(self) -> None:
+        """Bring reading and the count of bytes in flight up to date."""
+        request, transport = self._request, self._transport
+        if transport.is_closing():
+            return
+        waiting = self._intake.left
+        count = waiting + (0 if request is None else len(request.body))
+        if self._blocked:
+            count += transport.get_write_buffer_size()
+        if count != self.in_flight and not self._keeper.table.count_bytes(self, count):
+            self._overflow()
+            return
+        held = self._blocked or self._resumption is not None or self._half_closed or waiting > _MAX_AHEAD
+        wanted = self._ending or not held
+        if wanted is not self._reading:
+            self._reading = wanted
+            if wanted:
+                transport.resume_reading()
             else:
-                self._waiting.append(request)
-            self._hold()
+                transport.pause_reading()
 
-    def _upgrade(self, rest: bytes) -> None:
-        request = self._parsing.request
-        if request is None or self._ending:
-            return
-        if not self._is_free():
-            self._fail(Bad(400, "a WebSocket begins when all that was asked before is answered"))
-            return
+    def _overflow(self) -> None:
+        """Close a connection that has too many bytes in flight."""
+        self._handler.refusals["bytes_in_flight"] += 1
+        if self._answering is None and not self._blocked and not self._ending:
+            head = None if self._request is None else self._request.head
+            response = self._handler.busy("too many bytes in flight: try again later", _TOO_MANY)
+            response.headers.append(CLOSE)
+            self._respond(response, head)
+        else:
+            self.abort()
+
+    def _upgrade(self, head: RequestHead) -> None:
+        """Hand the connection to a WebSocket."""
+        rest = self._intake.take_rest()
         self._keeper.closed(self)
-        websocket = DirectWebSocket(self._keeper, self._transport, request, rest)
+        websocket = DirectWebSocket(self._keeper, self._transport, head, rest, self.account, self._work)
+        self._ending = True
         self._transport.set_protocol(websocket)
         websocket.begin(self._peer)
 
-    def _hold(self) -> None:
-        if self._reading and not self._transport.is_closing():
-            self._reading = False
-            self._transport.pause_reading()
-
     # Answering.
 
-    def _serve(self, request: Request) -> None:
-        if request.response is None:
-            # Of a connection that ends with its answer, or says how it goes on, each head is looked at.
-            usual = request.keep_alive and not request.old
-            self._headers, self._whole = (request.headers, self._whole) if usual else ({}, -1)
-            caller = request.caller
-            alike = caller.key is None and caller.meter is None and b"origin" not in request.headers
-            self._dispatcher = caller.tier.dispatcher if alike else None
-            self._call(caller, request.headers, request.body, keep_alive=request.keep_alive, old=request.old)
-            return
-        # A head that decides is not remembered.
-        self._headers, self._whole = {}, -1
-        unread = CLOSE in request.response.headers
-        keep_alive = request.keep_alive and not unread
-        bare = request.verb == "HEAD"
-        self._write(request.response, keep_alive=keep_alive, old=request.old, bare=bare, unread=unread)
+    def _serve(self, request: CallRequest, body: bytes) -> None:
+        head = request.head
+        self._call(
+            request.caller, head.headers, body, keep_alive=head.keep_alive and not self._finishing, old=head.is_http_1_0
+        )
+
+    def _respond(self, response: Response, head: RequestHead | None) -> None:
+        """Answer a request from its head; where its body is not read, the connection ends."""
+        self._request = None
+        if head is not None:
+            response = self._handler.for_page(response, head.headers)
+        is_bare = head is not None and head.method == "HEAD"
+        unread = CLOSE in response.headers or head is None
+        keep_alive = head is not None and head.keep_alive and not unread
+        old = head is not None and head.is_http_1_0
+        self._write(response, keep_alive=keep_alive, old=old, bare=is_bare, unread=unread)
+        if response.status == _TOO_MANY and not self._ending:
+            self._delay(1)
 
     def _call(
         self,
@@ -286,7 +440,7 @@ class Http(asyncio.Protocol):
         old: bool = False,
         tried: bool = False,
     ) -> None:
-        """Answer a call; `tried` is one to which there is no short way."""
+        """Answer a call; `tried`: the fast path does not answer it."""
         view = self._handler.view_header()
         tier = caller.tier
         reply = (tier.dispatcher.answer_at_length if tried else tier.answer)(body, None, caller.meter)
@@ -296,29 +450,46 @@ class Http(asyncio.Protocol):
             return
         status, answer, seconds = reply
         if status == _OK and keep_alive and not (old or seconds or self._handler.leaving or b"origin" in headers):
+            self._refusals = 0
             self._write_usual(view, answer)
             return
-        self._write(
-            (status, self._handler.response_headers(seconds, view, headers), answer), keep_alive=keep_alive, old=old
-        )
+        self._write_reply(reply, view, headers, keep_alive=keep_alive, old=old)
 
-    def _told(self, dispatcher: Dispatcher, view: tuple[bytes, bytes], submitted: Submitted) -> None:
+    def _write_reply(
+        self, reply: Reply, view: tuple[bytes, bytes], headers: Headers, *, keep_alive: bool, old: bool
+    ) -> None:
+        status, answer, seconds = reply
+        lines = self._handler.response_headers(seconds, view, headers)
+        self._write((status, lines, answer), keep_alive=keep_alive, old=old)
+        if seconds:
+            self._delay(seconds)
+        else:
+            self._refusals = 0
+
+    def _delay(self, seconds: float) -> None:
+        """Read nothing for a while after a refusal: refusals must not use up the event loop."""
+        wait = _FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS))
+        self._refusals += 1
+        self._resume_after(min(wait, seconds, _MAX_DELAY))
+        self._settle()
+
+    def _told(self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submitted: Submitted) -> None:
         """Answer submissions that were handed over."""
         self._answering = None
         try:
-            status, answer, seconds = dispatcher.finish(submitted)
+            reply = dispatcher.finish(submitted)
         except Exception:  # as of any other call
             log.exception("a call failed")
             self._transport.abort()
             return
+        status, answer, seconds = reply
         whole = submitted.outcomes.__class__ is bytes
         if whole and not (self._handler.leaving or self._transport.is_closing()):
             self.since = self._keeper.now
             self._transport.write_soon(answer)
         else:
-            lines = self._handler.response_headers(seconds, view, self._headers)
             body = answer.partition(b"\r\n\r\n")[2] if whole else answer
-            self._write((status, lines, body), keep_alive=True)
+            self._write_reply((status, body, seconds), view, headers, keep_alive=True, old=False)
         self._go_on()
 
     def _write_usual(self, view: tuple[bytes, bytes], answer: bytes) -> None:
@@ -339,24 +510,23 @@ class Http(asyncio.Protocol):
         old: bool,
     ) -> None:
         try:
-            status, answer, seconds = await reply
-        except Exception:  # nobody knows what was done: no answer is better than a wrong one
+            found = await reply
+        except Exception:  # nothing is known of what was done: no answer is better than a wrong one
             log.exception("a call failed")
             self._transport.abort()
             return
         finally:
             self._answering = None
-        lines = self._handler.response_headers(seconds, view, headers)
-        self._write((status, lines, answer), keep_alive=keep_alive, old=old)
+        self._write_reply(found, view, headers, keep_alive=keep_alive, old=old)
         self._go_on()
 
     def _write(
         self, answer: Answer, *, keep_alive: bool, old: bool = False, bare: bool = False, unread: bool = False
     ) -> None:
-        """Write a response; `bare` is one without its body, `unread` one to a request of which not all was read."""
+        """Write a response; `bare`: without its body, `unread`: to a request of which not all was read."""
         if self._transport.is_closing():
             return
-        keep_alive = keep_alive and not self._handler.leaving
+        keep_alive = keep_alive and not (self._handler.leaving or self._finishing)
         head = head_of(answer, self._keeper.date, keep_alive=keep_alive, old=old)
         body = b"" if bare else answer[2]
         self.since = self._keeper.now
@@ -368,44 +538,34 @@ class Http(asyncio.Protocol):
             self._end(linger=unread and not self._half_closed)
 
     def _go_on(self) -> None:
-        """Answer what waited, as far as it goes; then read on."""
-        while self._waiting and self._answering is None and not self._blocked and not self._ending:
-            self._serve(self._waiting.popleft())
-        if not self._is_free():
-            return
-        request = self._parsing.request
-        if request is None and self._half_closed:
-            self._transport.close()
-            return
-        if request is not None and request.waits:
-            self._transport.write(_CONTINUE)
-            request.waits = False
-        if not self._reading:
-            self._reading = True
-            self._transport.resume_reading()
-
-    def _fail(self, bad: Bad) -> None:
-        """Answer what cannot be understood, and end."""
-        self._parsing.drop()
+        """Read on after an answer."""
         if self._ending:
             return
-        self._waiting.clear()
-        if self._answering is None:
-            response = Response(bad.status, [TEXT, CLOSE], bad.text.encode() + b"\n")
-            self._write(response, keep_alive=False, unread=True)
-        else:
-            self._half_closed = True
+        self._advance()
+        self._close_if_done()
+
+    def _close_if_done(self) -> None:
+        """Close a connection whose client sends nothing more when everything is answered."""
+        unfinished = self._request is not None or self._intake.left
+        if (self._half_closed or (self._finishing and not unfinished)) and self._can_advance():
+            self._transport.close()
+
+    def _fail(self, bad: BadRequest) -> None:
+        """Answer what is not a request, and end."""
+        self._request = None
+        if not self._ending:
+            self._write(Response(bad.status, [TEXT, CLOSE], bad.text.encode() + b"\n"), keep_alive=False, unread=True)
 
     def _end(self, *, linger: bool) -> None:
-        """Nothing more is answered. A client that may still be sending would not see the response if it were cut."""
+        """Answer nothing more. A client that still sends would lose the response if the connection were cut."""
         self._ending = True
-        self._waiting.clear()
+        self._request = None
+        self._intake.clear()
+        self._keeper.table.count_bytes(self, 0)
         self.since = self._keeper.now
         if not linger:
             self._transport.close()
             return
         if self._transport.can_write_eof():
             self._transport.write_eof()
-        if not self._reading:
-            self._reading = True
-            self._transport.resume_reading()
+        self._settle()

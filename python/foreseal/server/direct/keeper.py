@@ -1,46 +1,45 @@
-"""What a connection of the direct front knows of the listener that keeps it."""
+"""What a connection of the native transport knows of its listener."""
 
 import asyncio
 from typing import Protocol
 
 from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
+from foreseal.server.direct.table import ConnectionTable, Tracked
 from foreseal.server.direct.transport import Turn
 from foreseal.server.handler import Handler
 from foreseal.server.websocket import Socket
 
 
-class Kept(Protocol):
-    """A connection, whatever it speaks."""
+class Kept(Tracked, Protocol):
+    """A connection of either protocol."""
 
-    def look(self, now: float, idle: float, wait: float) -> None:
-        """End it where its client takes too long. Seconds."""
+    def look(self, now: float, idle: float) -> None:
+        """Close it where its client takes too long. Seconds."""
 
     def finish(self) -> None:
-        """Let it end as soon as nothing is under way."""
-
-    def abort(self) -> None:
-        """End it now."""
+        """Close it as soon as nothing is under way."""
 
 
 class Keeper(Protocol):
-    """Keeps connections."""
+    """Listener of connections."""
 
     loop: asyncio.AbstractEventLoop
     handler: Handler
     turn: Turn
+    table: ConnectionTable
     now: float
-    """When all connections were looked at last, seconds on the loop's clock."""
+    """Time of the last check of all connections, seconds on the loop's clock."""
     date: bytes
-    """Of responses, to the second."""
+    """Date of responses, to the second."""
     ok: bytes
-    """What most responses begin with: up to their date and content type."""
+    """Beginning of most responses: up to their date and content type."""
 
     def opened(self, connection: Kept) -> None:
-        """A connection is there."""
+        """Add a connection."""
 
     def closed(self, connection: Kept) -> None:
-        """A connection is gone."""
+        """Remove a connection."""
 
     def serve(self, websocket: Socket, path: str, peer: Peer, headers: Headers) -> None:
         """Serve a WebSocket to its end."""

@@ -1,4 +1,4 @@
-"""The listener of the direct front: accepts connections, and looks at all of them now and then."""
+"""Listener of the native transport: accepts connections, and checks all of them now and then."""
 
 import asyncio
 import contextlib
@@ -13,20 +13,22 @@ from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.keeper import Kept
+from foreseal.server.direct.table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
 from foreseal.server.direct.transport import Turn
 from foreseal.server.endpoint import Endpoint
 from foreseal.server.listening import BACKLOG, IDLE_TIME, STOP_TIME, url_of
-from foreseal.server.shared import SharedSocket
 from foreseal.server.tls import Tls
 from foreseal.server.websocket import Socket
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks at all connections, at most.
-_LOOK = 1.0
-# Seconds until accepting is tried again where the process has no descriptor left.
+# Seconds between two checks of all connections, at most.
+_CHECK_INTERVAL = 1.0
+# Seconds until accepting is tried again where the process has no descriptor left, or nothing can make way.
 _PAUSE = 0.1
 _OUT_OF_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+# Protocol work of a new connection, and of one with a TLS handshake.
+_WORK, _TLS_WORK = 10, 50
 
 
 class DirectListener:
@@ -37,22 +39,23 @@ class DirectListener:
     ) -> None:
         """Takes over `listening`, which other processes may accept from as well.
 
-        With `tls` it speaks HTTPS and WSS alone. `most` connections may be open, whatever they do: others wait.
+        With `tls` it speaks HTTPS and WSS alone. At most `most` connections are open: idle and slow ones make way for
+        new ones, and where there are none the new ones wait.
         """
         self.url = url_of(listening, tls)
-        """Where this machine reaches it."""
+        """URL at which this machine reaches it."""
         self.serving: asyncio.Future[None] | None = None
         """Done when it ended by itself, with its failure if there was one."""
         self.loop = asyncio.get_running_loop()
         self.handler = endpoint.handler
         self.turn = Turn(self.loop)
         self.now = self.loop.time()
-        """When all connections were looked at last, seconds on the loop's clock."""
+        """Time of the last check of all connections, seconds on the loop's clock."""
         self.date = b""
         self.ok = b""
-        """What most responses begin with: up to their date and content type."""
+        """Beginning of most responses: up to their date and content type."""
+        self.table = ConnectionTable(self.handler.transport_limits, most, self.handler.refusals)
         self._connections = endpoint.connections
-        self._wait = endpoint.bodies.most / 1000
         self._listening = listening
         self._tls = tls.context() if tls else None
         self._most = most
@@ -64,6 +67,8 @@ class DirectListener:
         self._stopped = False
         self._empty = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        limits = self.table.limits
+        self._interval = min(_CHECK_INTERVAL, limits.body_time / 2, limits.head_time / 2)
         self._tick()
 
     async def start(self) -> bool:
@@ -73,13 +78,13 @@ class DirectListener:
         self._accept_more()
         return True
 
-    def leave(self, _shared: SharedSocket) -> None:
-        """Take no more connections from the socket that it shares; those that are there go on."""
+    def leave(self) -> None:
+        """Accept no more connections from the socket that it shares; open ones continue."""
         self._leaving = True
         self._accept_no_more()
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """Take no more connections, and wait until those that are there have ended, at most so long."""
+        """Accept no more connections, and wait until the open ones have ended, at most so long."""
         if self._stopped:
             return
         self._stopped = True
@@ -102,15 +107,17 @@ class DirectListener:
             self.serving.set_result(None)
 
     def opened(self, connection: Kept) -> None:
-        """A connection is there."""
+        """Add a connection."""
         self._open.add(connection)
+        self.table.add(connection)
         self.turn.alone = len(self._open) == 1
         if self._stopped:
             connection.finish()
 
     def closed(self, connection: Kept) -> None:
-        """A connection is gone."""
+        """Remove a connection."""
         self._open.discard(connection)
+        self.table.remove(connection, self.now)
         self.turn.alone = len(self._open) <= 1
         self._made_room()
 
@@ -118,7 +125,7 @@ class DirectListener:
         """Serve a WebSocket to its end."""
         self._keep(self._websockets, self._connections.serve(self.handler, websocket, path, peer, headers))
 
-    def _keep(self, tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> None:
+    def _keep(self, tasks: set[asyncio.Task[Any]], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self.loop.create_task(work)
         tasks.add(task)
 
@@ -130,15 +137,18 @@ class DirectListener:
             self._made_room()
 
         task.add_done_callback(done)
+        return task
 
     def _made_room(self) -> None:
         self._accept_more()
         if not self._open and not self._opening:
             self._empty.set()
 
+    def _is_full(self) -> bool:
+        return self.table.count + len(self._opening) >= self._most
+
     def _accept_more(self) -> None:
-        wanted = not (self._accepting or self._leaving or self._stopped)
-        if wanted and len(self._open) + len(self._opening) < self._most:
+        if not (self._accepting or self._leaving or self._stopped):
             self._accepting = True
             self.loop.add_reader(self._listening, self._accept)
 
@@ -147,29 +157,55 @@ class DirectListener:
             self._accepting = False
             self.loop.remove_reader(self._listening)
 
+    def _accept_later(self) -> None:
+        self._accept_no_more()
+        self.loop.call_later(_PAUSE, self._accept_more)
+
     def _accept(self) -> None:
-        """Take one connection: where several processes accept, each gets its share."""
+        """Accept one connection: where several processes accept, each gets its share."""
+        if self._is_full() and not self.table.make_room():
+            self._accept_later()
+            return
         try:
-            accepted, _ = self._listening.accept()
+            accepted, address = self._listening.accept()
         except BlockingIOError:
             return
         except OSError as error:
             # The one that waited has left again, or there is no room for now.
             if error.errno in _OUT_OF_ROOM:
                 log.warning("a connection waits to be accepted: %s", error.strerror)
-                self._accept_no_more()
-                self.loop.call_later(_PAUSE, self._accept_more)
+                self._accept_later()
+            return
+        peer = (str(address[0]), int(address[1])) if isinstance(address, tuple) else None
+        account = self.table.account(peer, self.now)
+        if not self._is_welcome(account):
+            self.handler.refusals["address_connections"] += 1
+            accepted.close()
+            self.table.forget(account, self.now)
             return
         accepted.setblocking(False)
-        work = self.loop.connect_accepted_socket(lambda: Http(self), accepted, ssl=self._tls)
-        self._keep(self._opening, work)
-        if len(self._open) + len(self._opening) >= self._most:
-            self._accept_no_more()
+        account.handshakes += 1
+        options = {} if self._tls is None else {"ssl_handshake_timeout": self.table.limits.head_time}
+        work = self.loop.connect_accepted_socket(lambda: Http(self), accepted, ssl=self._tls, **options)
+        self._keep(self._opening, work).add_done_callback(lambda _: self._opened(account))
+
+    def _is_welcome(self, account: AddressAccount) -> bool:
+        if not account.is_limited:
+            return True
+        if self._tls is not None and account.handshakes >= MAX_HANDSHAKES:
+            return False
+        is_even = not account.work.spend(_WORK if self._tls is None else _TLS_WORK, self.loop.time())
+        return is_even and self.table.has_room(account)
+
+    def _opened(self, account: AddressAccount) -> None:
+        account.handshakes -= 1
+        self.table.forget(account, self.now)
 
     def _tick(self) -> None:
         self.now = self.loop.time()
         self.date = formatdate(usegmt=True).encode()
         self.ok = b"HTTP/1.1 200 OK\r\ndate: %b\r\ncontent-type: application/json\r\n" % self.date
         for connection in tuple(self._open):
-            connection.look(self.now, IDLE_TIME, self._wait)
-        self._timer = self.loop.call_later(min(_LOOK, self._wait / 2), self._tick)
+            connection.look(self.now, IDLE_TIME)
+        self.table.sweep(self.now)
+        self._timer = self.loop.call_later(self._interval, self._tick)

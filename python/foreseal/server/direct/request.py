@@ -1,72 +1,38 @@
 """A request that is being read, and the lines of a response."""
 
 from http import HTTPStatus
-from typing import Any
 
-from foreseal.server.handler import Answer, Response
-
-MOST_HEAD = 64 * 1024
-"""Bytes of a head at most."""
-MOST_HEADERS = 100
-"""Its lines at most."""
+from foreseal.server.callers import Caller
+from foreseal.server.direct.chunks import ChunkDecoder
+from foreseal.server.direct.head import RequestHead
+from foreseal.server.handler import Answer
 
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 
 
-class Request:
-    """What came of a request so far. The last of several headers of one name counts, as with other servers in front."""
+class CallRequest:
+    """A call whose body is being read: head and caller are final, the body grows."""
 
-    __slots__ = (
-        "begun",
-        "caller",
-        "headers",
-        "is_whole",
-        "keep_alive",
-        "lines",
-        "old",
-        "parts",
-        "path",
-        "response",
-        "size",
-        "target",
-        "upgrades",
-        "verb",
-        "waits",
-    )
+    __slots__ = ("begun", "body", "caller", "decoder", "head", "reads")
 
-    def __init__(self, begun: float) -> None:
+    def __init__(self, head: RequestHead, caller: Caller, begun: float) -> None:
+        self.head = head
+        self.caller = caller
         self.begun = begun
-        """When its head, and then its body, began to be read, on the clock of the listener."""
-        self.target = b""
-        self.path = "/"
-        """Of its target, decoded."""
-        self.headers: dict[bytes, bytes] = {}
-        self.lines = 0
-        """Of the head."""
-        self.verb = ""
-        """Empty until the head is there."""
-        self.old = False
-        """Whether it speaks HTTP/1.0."""
-        self.keep_alive = True
-        self.upgrades = False
-        self.waits = False
-        """Whether the client sends the body only when it is told to."""
-        self.caller: Any = None
-        self.response: Response | None = None
-        """Where its head decides."""
-        self.parts: list[bytes] = []
-        self.size = 0
-        """Bytes of the body."""
-        self.is_whole = False
+        """Time at which its body began to be read."""
+        self.decoder = ChunkDecoder() if head.length is None else None
+        self.body = bytearray() if self.decoder is None else self.decoder.body
+        self.reads = 0
+        """Reads that did not complete it."""
 
-    @property
-    def body(self) -> bytes:
-        """What came of the body."""
-        return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+    def count_read(self) -> int:
+        """Count a read that did not complete it; return their number."""
+        self.reads += 1
+        return self.reads
 
 
 def head_of(answer: Answer, date: bytes, *, keep_alive: bool, old: bool) -> bytes:
-    """Status line and headers of a response, blank line included."""
+    """Return status line and headers of a response, with the empty line."""
     status, headers, body = answer
     lines = [b"HTTP/1.1 %d %b" % (status, _REASONS.get(status, b"")), b"date: " + date]
     lines += [b"%b: %b" % line for line in headers]

@@ -46,6 +46,7 @@ class Transport:
         "_turn",
         "can_write_eof",
         "get_extra_info",
+        "get_write_buffer_size",
         "is_closing",
         "pause_reading",
         "resume_reading",
@@ -58,6 +59,7 @@ class Transport:
         self._answer = b""
         self.can_write_eof = transport.can_write_eof
         self.get_extra_info = transport.get_extra_info
+        self.get_write_buffer_size = transport.get_write_buffer_size
         self.is_closing = transport.is_closing
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading

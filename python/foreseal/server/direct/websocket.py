@@ -1,4 +1,4 @@
-"""A WebSocket of the direct front, with the methods of one that came over ASGI (`foreseal.server.websocket`)."""
+"""A WebSocket of the native transport, with the methods of one that came over ASGI (`foreseal.server.websocket`)."""
 
 import asyncio
 from collections import deque
@@ -13,24 +13,32 @@ from websockets.server import ServerProtocol
 from foreseal.rpc.outbox import END, Messages
 from foreseal.server.callers import Peer
 from foreseal.server.direct.frames import (
-    Broken,
-    Frames,
+    FrameParser,
+    ProtocolViolation,
     close_code,
     close_frame,
     pieces_of,
     pong_frame,
     text_frame,
 )
+from foreseal.server.direct.head import RequestHead
 from foreseal.server.direct.keeper import Keeper
-from foreseal.server.direct.request import Request, head_of
+from foreseal.server.direct.request import head_of
+from foreseal.server.direct.table import NEVER, UNFINISHED, AddressAccount, WorkBucket
 from foreseal.server.direct.transport import Transport
 from foreseal.server.handler import CLOSE, Response
 from foreseal.server.websocket import Converse, Gone, Side, Take, cut
 
 # Messages that wait for the handler, from which on no more is read.
 _AHEAD = 8
+# Seconds for which one connection may use the event loop at once, and frames after which the time is checked.
+_MAX_ITERATION, _CHECKED = 0.001, 16
+# Longest time without reading after too much protocol work, seconds.
+_MAX_DELAY = 1.0
 # Seconds that a client has to answer a close frame.
 _CLOSING = 5.0
+# Bytes that a client may send before its handshake is answered.
+_MAX_EARLY = 64 * 1024
 _SWITCHING = 101
 # Notifications of more characters are not copied for each client before it has room for them.
 _COPIED = 64 * 1024
@@ -39,38 +47,61 @@ _COPIED = 64 * 1024
 class DirectWebSocket(asyncio.Protocol):
     """One connection. Used from the event loop's thread only."""
 
-    def __init__(self, keeper: Keeper, transport: Transport, request: Request, rest: bytes) -> None:
-        """`rest` is what came behind the handshake."""
+    def __init__(
+        self,
+        keeper: Keeper,
+        transport: Transport,
+        head: RequestHead,
+        rest: bytes,
+        account: AddressAccount,
+        work: WorkBucket,
+    ) -> None:
+        """`rest` is what came behind the handshake; `work` is the bucket of the connection."""
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
         self.take: Take | None = None
         self.converse: Converse | None = None
-        self.path = request.path
-        self.headers = request.headers
-        # When the client had taken the close frame.
+        self.path = head.path
+        self.headers = head.headers
+        self.account = account
+        self.in_flight = 0
+        self.since = keeper.now
+        # Time at which the client had read the close frame.
         self._closed: float | None = None
         self._keeper = keeper
         self._transport = transport
-        self._handshake = request
-        self._rest = rest
+        self._handshake = head
         self._accept: Any = None
-        self._frames = Frames(keeper.handler.largest)
+        self._work = work
+        self._frames = FrameParser(keeper.handler.largest)
+        self._frames.add(rest)
+        # Frames that cost protocol work, as far as that was spent.
+        self._spent = 0
         self._messages: deque[bytes] = deque()
+        self._queued = 0
+        """Bytes of them."""
         self._receiver: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
+        # The newest ping that was not answered.
+        self._ping: bytes | None = None
         self._blocked = False
         self._reading = True
+        # Continues with the frames that have arrived in a later iteration of the event loop.
+        self._resumption: asyncio.Handle | None = None
 
     def begin(self, peer: Peer) -> None:
         """Serve it from its handshake on."""
         self._keeper.opened(self)
         self._keeper.serve(self, self.path, peer, self.headers)
 
-    # What the event loop calls.
+    # Called by the event loop.
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone."""
+        """End."""
         self.client = Side.CLOSED
+        if self._resumption is not None:
+            self._resumption.cancel()
+        self._frames.clear()
         self._wake()
         if self._drained is not None and not self._drained.done():
             self._drained.set_exception(Gone("the client has left"))
@@ -81,47 +112,128 @@ class DirectWebSocket(asyncio.Protocol):
         self._transport.flush()
 
     def pause_writing(self) -> None:
-        """The client takes nothing."""
+        """The client does not read."""
         self._blocked = True
+        self._settle()
 
     def resume_writing(self) -> None:
-        """The client took what was written."""
+        """The client read what was written."""
         self._blocked = False
+        self._answer_ping()
+        self._settle()
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
-        if self.server is Side.CONNECTING:
-            self._rest += data
-            return
-        while self.converse is not None and self._is_free() and (answered := self.converse(data)) is not None:
-            frames, end = answered
-            self._transport.write_soon(frames)
-            if end == len(data):
-                return
-            data = data[end:]
-        try:
-            for kind, content in self._frames.feed(data):
-                if kind is Opcode.TEXT:
-                    if not (self._is_awaited() and self.take is not None and self.take(content)):
-                        self._messages.append(content)
-                elif kind is Opcode.PING:
-                    if not self._blocked:
-                        self._transport.write(pong_frame(content))
-                elif kind is Opcode.CLOSE:
-                    self._leave(close_code(content))
+        """Take bytes."""
+        if self.server is not Side.CONNECTING and self._resumption is None:
+            while self.converse is not None and self._is_free() and (answered := self.converse(data)) is not None:
+                frames, end = answered
+                self._transport.write_soon(frames)
+                if end == len(data):
                     return
-        except Broken as broken:
-            self._fail(broken)
+                data = data[end:]
+        self._frames.add(data)
+        self._advance(is_new=True)
+
+    def _advance(self, *, is_new: bool = False) -> None:
+        """Take the frames that have arrived, for as long as one iteration of the event loop allows.
+
+        `is_new`: bytes have just arrived; it is work even if they complete nothing.
+        """
+        try:
+            if self.server is not Side.CONNECTING and self._resumption is None:
+                self._take_frames(is_new=is_new)
+        except ProtocolViolation as violation:
+            self._fail(violation)
             return
+        self._answer_ping()
         if self._messages:
             self._wake()
-            if len(self._messages) >= _AHEAD and self._reading:
-                self._reading = False
-                self._transport.pause_reading()
+        self._settle()
 
-    # What a connection calls.
+    def _take_frames(self, *, is_new: bool) -> None:
+        frames, count, end = self._frames, 0, 0.0
+        while not self._is_full() and (found := frames.next()) is not None:
+            kind, content = found
+            if kind is Opcode.TEXT:
+                if not (self._is_awaited() and self.take is not None and self.take(content)):
+                    self._messages.append(content)
+                    self._queued += len(content)
+            elif kind is Opcode.PING:
+                self._ping = content
+            elif kind is Opcode.CLOSE:
+                self._leave(close_code(content))
+                return
+            count += 1
+            if count % _CHECKED == 1:
+                now = self._keeper.loop.time()
+                end = end or now + _MAX_ITERATION
+                if now > end:
+                    self._resume_after(0.0)
+                    break
+            if frames.work - self._spent > _CHECKED and self._spend():
+                break
+        self._spent -= is_new and not count
+        self._spend()
+
+    def _spend(self) -> bool:
+        """Spend the protocol work that was done; `True` if nothing is read for a while."""
+        units = self._frames.work - self._spent
+        if not units:
+            return False
+        self._spent = self._frames.work
+        now = self._keeper.loop.time()
+        wait = max(self._work.spend(units, now), self.account.work.spend(units, now))
+        if wait:
+            self._resume_after(min(wait, _MAX_DELAY))
+        return bool(wait)
+
+    def _resume_after(self, seconds: float) -> None:
+        loop = self._keeper.loop
+        if self._resumption is not None:
+            self._resumption.cancel()
+        self._resumption = loop.call_later(seconds, self._resume) if seconds else loop.call_soon(self._resume)
+
+    def _resume(self) -> None:
+        self._resumption = None
+        if not self._transport.is_closing():
+            self._advance()
+
+    def _answer_ping(self) -> None:
+        """Answer the newest ping, unless the client does not read: then when it does."""
+        ping = self._ping
+        if ping is not None and not self._blocked and self.server is Side.OPEN and not self._transport.is_closing():
+            self._ping = None
+            self._transport.write(pong_frame(ping))
+
+    def _is_full(self) -> bool:
+        """Returns `True` if enough messages wait for the handler."""
+        return len(self._messages) >= _AHEAD or self._queued > self._keeper.handler.largest
+
+    def _settle(self) -> None:
+        """Bring reading and the count of bytes in flight up to date."""
+        transport = self._transport
+        if transport.is_closing():
+            return
+        count = self._frames.size + self._queued
+        if self._blocked:
+            count += transport.get_write_buffer_size()
+        if count != self.in_flight and not self._keeper.table.count_bytes(self, count):
+            self._keeper.handler.refusals["bytes_in_flight"] += 1
+            self.abort()
+            return
+        wanted = not (self._is_full() or self._resumption is not None)
+        if self.server is Side.CONNECTING:
+            wanted = wanted and self._frames.size <= _MAX_EARLY
+        if wanted is not self._reading:
+            self._reading = wanted
+            if wanted:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
+
+    # Called by `Connection`.
 
     def send_now(self, data: bytes) -> bool:
         """Send a text, UTF-8, unless the client is behind; whether it was sent."""
@@ -141,12 +253,11 @@ class DirectWebSocket(asyncio.Protocol):
         return True
 
     async def connect(self) -> bool:
-        """Look at the client's handshake; False if it is none, which was answered."""
+        """Check the client's handshake; False if it is none, which was answered."""
         given = self._handshake
         headers = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in given.headers.items()])
-        protocol = "HTTP/1.0" if given.old else "HTTP/1.1"
         shaken = ServerProtocol(max_size=None)
-        found = shaken.accept(Handshake(self.path, headers, method=given.verb, protocol=protocol))
+        found = shaken.accept(Handshake(self.path, headers, method=given.method, protocol="HTTP/1.1"))
         if found.status_code != _SWITCHING:
             lines = [(name.lower().encode(), value.encode()) for name, value in found.headers.raw_items()]
             kept = [line for line in lines if line[0] not in (b"date", b"content-length", b"connection")]
@@ -160,9 +271,7 @@ class DirectWebSocket(asyncio.Protocol):
         """Open the connection."""
         self.server = Side.OPEN
         self._transport.write(self._accept.serialize())
-        rest, self._rest = self._rest, b""
-        if rest:
-            self.data_received(rest)
+        self._advance()
 
     async def deny(self, response: Response) -> None:
         """Answer the handshake with an HTTP response in place of a connection."""
@@ -179,9 +288,10 @@ class DirectWebSocket(asyncio.Protocol):
             finally:
                 self._receiver = None
         message = self._messages.popleft()
-        if not self._messages and not self._reading and not self._transport.is_closing():
-            self._reading = True
-            self._transport.resume_reading()
+        self._queued -= len(message)
+        if not self._messages and not self._reading and self._resumption is None:
+            # In an iteration of its own: the handler is not ready for the next message yet.
+            self._resume_after(0.0)
         return message
 
     async def send(self, text: str) -> None:
@@ -209,9 +319,13 @@ class DirectWebSocket(asyncio.Protocol):
             raise
         self._closed = self._keeper.now
 
-    # Looked at and stopped from outside.
+    # Checked and stopped by the listener.
 
-    def look(self, now: float, _idle: float, _wait: float) -> None:
+    def rank(self) -> int:
+        """Return how soon it is closed where there is no more room: only once it is being closed."""
+        return UNFINISHED if self.server is Side.CLOSED else NEVER
+
+    def look(self, now: float, _idle: float) -> None:
         """Cut it where the client does not answer a close frame."""
         if self._closed is not None and now - self._closed > _CLOSING:
             self._transport.abort()
@@ -263,12 +377,14 @@ class DirectWebSocket(asyncio.Protocol):
         self._wake()
         self._transport.close()
 
-    def _fail(self, broken: Broken) -> None:
+    def _fail(self, violation: ProtocolViolation) -> None:
         if self.server is Side.OPEN:
             self.server = Side.CLOSED
-            self._transport.write(close_frame(broken.code, cut(broken.reason)))
+            self._transport.write(close_frame(violation.code, cut(violation.reason)))
         self.client = Side.CLOSED
+        self._frames.clear()
         self._messages.clear()
+        self._queued = 0
         self._wake()
         self._transport.close()
 

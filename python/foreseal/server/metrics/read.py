@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import orjson
 
 from foreseal.rpc.hub import Hub
+from foreseal.server.process_table import ProcessFigures, ProcessTable
 from foreseal.server.tier import Tier
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -33,6 +34,9 @@ class Node(Protocol):
 
     def status(self) -> bytes:
         """The answer of `foreseal_status`, JSON."""
+
+    def waiting(self) -> list[tuple[str, float]]:
+        """The lanes by name, each with the seconds that its oldest call has waited for a thread."""
 
     def figures(self) -> bytes:
         """Figures of its work, JSON."""
@@ -60,6 +64,8 @@ class Watched:
     tiers: Sequence[Tier]
     """Their calls are counted together."""
     streams: Streams
+    processes: ProcessTable | None = None
+    """Figures of all processes of the node, where a supervisor has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,7 @@ class Readings:
         self.counts = dispatcher.counts
         self.completions = dispatcher.calls.completions
         self.streams = watched.streams
+        self._processes = watched.processes
 
     @cached_property
     def freshness(self) -> tuple[int, int, int]:
@@ -107,6 +114,11 @@ class Readings:
     def followers(self) -> list[tuple[str, int, int]]:
         """The connected followers: name, appends behind, ms since they connected."""
         return [(name, lag, connected) for name, lag, connected, _ in self.node.reports()]
+
+    @cached_property
+    def processes(self) -> list[ProcessFigures]:
+        """The processes of the node; empty where there is one."""
+        return [] if self._processes is None else self._processes.figures()
 
     @cached_property
     def process(self) -> Process:

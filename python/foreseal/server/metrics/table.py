@@ -57,14 +57,41 @@ def _refused(readings: Readings) -> Iterable[Sample]:
             yield Sample({"tier": tier.name, "reason": reason}, count)
 
 
+def _restarts(readings: Readings) -> Iterable[Sample]:
+    for process in readings.processes:
+        for reason, count in process.restarts.items():
+            yield Sample({"child": process.name, "reason": reason}, count)
+
+
 def _call_times(readings: Readings) -> Iterable[Sample]:
     for method, timing in readings.counts.timings.items():
         yield from histogram({"method": method}, BOUNDS, timing.cumulative(), timing.seconds)
 
 
+def _lanes(name: str, kind: Kind, help: str, field: str) -> Family:
+    """A figure of each lane of the scheduler."""
+    return _many(name, kind, help, "lane", lambda r: {lane: found[field] for lane, found in r.figures["lanes"].items()})
+
+
+def _queue_times(readings: Readings) -> Iterable[Sample]:
+    for lane, found in readings.figures["lanes"].items():
+        yield from histogram({"lane": lane}, found["bounds"], found["queue"]["counts"], found["queue"]["seconds"])
+
+
+def _ended(readings: Readings) -> Iterable[Sample]:
+    for lane, found in readings.figures["lanes"].items():
+        for reason, count in found["ended"].items():
+            yield Sample({"lane": lane, "reason": reason}, count)
+
+
 def _store(name: str) -> Callable[[Readings], float | None]:
     """A field of the store in `foreseal_status`; None while the node starts."""
     return lambda readings: None if readings.status.get("store") is None else readings.status["store"][name]
+
+
+def _scrub(name: str) -> Callable[[Readings], float | None]:
+    """A field of the store's scrub in `foreseal_status`; None while the node starts, or if there is none yet."""
+    return lambda readings: None if readings.status.get("store") is None else readings.status["store"]["scrub"][name]
 
 
 def _store_head(readings: Readings) -> float | None:
@@ -146,6 +173,15 @@ _STORE = (
     ),
     _times("store_commit", "Time of a transaction of the store.", lambda r: r.figures["commit"]),
     _one("store_bytes", "gauge", "Bytes of the store in use.", lambda r: r.figures["store"]["used"]),
+    _one("store_scrub_bytes_total", "counter", "Bytes of the store read by the scrub.", _scrub("total")),
+    _one("store_scrub_passes_total", "counter", "Complete passes of the scrub.", _scrub("passes")),
+    _one("store_scrub_damaged_pages", "gauge", "Damaged pages found by the scrub.", _scrub("damaged")),
+    _one(
+        "store_scrub_last_timestamp_seconds",
+        "gauge",
+        "Time of the last complete pass of the scrub, in seconds since 1970.",
+        _scrub("last"),
+    ),
     _one("store_limit_bytes", "gauge", "Most bytes it may have (--store-map).", lambda r: r.figures["store"]["limit"]),
     _one(
         "store_readers",
@@ -178,7 +214,34 @@ _CALLS = (
         ("tier", "reason"),
     ),
     _one("calls_slow_total", "counter", "Calls that were logged as slow.", lambda r: r.counts.slow_calls),
-    _one("calls_in_flight", "gauge", "Calls on core threads.", lambda r: len(r.completions)),
+    _one(
+        "calls_in_flight",
+        "gauge",
+        "Calls on threads, or waiting for one or for a step.",
+        lambda r: len(r.completions),
+    ),
+)
+
+_SCHEDULER = (
+    Family(
+        "foreseal_queue_seconds",
+        "histogram",
+        "Time that calls waited for a thread, by lane.",
+        _queue_times,
+        ("lane",),
+    ),
+    _lanes("lane_waiting", "gauge", "Calls that wait for a thread, by lane.", "waiting"),
+    _lanes("lane_running", "gauge", "Calls that run on a thread, by lane.", "running"),
+    _lanes("lane_oldest_seconds", "gauge", "Time that the oldest waiting call has waited, by lane.", "oldest"),
+    _lanes("lane_cpu_seconds_total", "counter", "Processor time of calls on threads, by lane.", "cpu"),
+    _lanes("lane_paused_total", "counter", "Pauses of long calls for others, by lane.", "paused"),
+    Family(
+        "foreseal_calls_ended_total",
+        "counter",
+        "Calls that did not run to their end, by lane and reason.",
+        _ended,
+        ("lane", "reason"),
+    ),
 )
 
 _FOLLOWERS = (
@@ -196,6 +259,23 @@ _FOLLOWERS = (
         "Time since it connected.",
         "follower",
         lambda r: {name: connected / 1000 for name, _, connected in r.followers},
+    ),
+)
+
+_PROCESSES = (
+    Family(
+        "foreseal_restarts_total",
+        "counter",
+        "Processes started again by the supervisor, by name and reason: died or wedged.",
+        _restarts,
+        ("child", "reason"),
+    ),
+    _many(
+        "heartbeat_age_seconds",
+        "gauge",
+        "Time since the last heartbeat of a process.",
+        "child",
+        lambda r: {each.name: each.heartbeat_age for each in r.processes if each.heartbeat_age is not None},
     ),
 )
 
@@ -235,6 +315,24 @@ _PROCESS = (
     _process("threads", "gauge", "Threads.", lambda r: r.process.threads),
     _process("cpu_seconds_total", "counter", "Processor time.", lambda r: r.process.cpu),
     _process("start_time_seconds", "gauge", "When it was started, seconds since 1970.", lambda r: r.process.started),
+    _one(
+        "memory_used_bytes",
+        "gauge",
+        "Memory allocated by the core and the interpreter, at most 10 s old.",
+        lambda r: r.figures["memory"]["used"],
+    ),
+    _one(
+        "memory_free_bytes",
+        "gauge",
+        "Freed memory that the process retains (--max-free-memory), at most 10 s old.",
+        lambda r: r.figures["memory"]["free"],
+    ),
+    _one(
+        "memory_trims_total",
+        "counter",
+        "Returns of free memory to the kernel.",
+        lambda r: r.figures["memory"]["trims"],
+    ),
     Family(
         "foreseal_build_info",
         "gauge",
@@ -244,5 +342,17 @@ _PROCESS = (
     ),
 )
 
-FAMILIES = (*_CHAIN, *_STEP, *_POOL, *_JOURNAL, *_STORE, *_CALLS, *_FOLLOWERS, *_STREAMS, *_PROCESS)
+FAMILIES = (
+    *_CHAIN,
+    *_STEP,
+    *_POOL,
+    *_JOURNAL,
+    *_STORE,
+    *_CALLS,
+    *_SCHEDULER,
+    *_FOLLOWERS,
+    *_PROCESSES,
+    *_STREAMS,
+    *_PROCESS,
+)
 """All metrics, in the order of the text."""

@@ -12,6 +12,7 @@ Bounds = TypeVar("Bounds", bound="DataclassInstance")
 
 _MIB = 1024 * 1024
 _PUBLIC_RATE = Rate(100)
+_WRONG_KEY_RATE = Rate(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,19 @@ class Access:
     public_burst: int | None = None
     dedicated_rate: Rate = NONE
     dedicated_burst: int | None = None
+    public_cpu: int = 250
+    """Milliseconds of processor time a second; 0 for no limit."""
+    public_cpu_burst: int = 2_000
+    """Milliseconds."""
+    dedicated_cpu: int = 0
+    dedicated_cpu_burst: int = 10_000
     buckets: int = 65_536
     trusted_proxies: frozenset[str] = frozenset()
     """Networks as `ipaddress` writes them."""
+    origins: frozenset[str] = frozenset()
+    """Origins of pages that may call."""
+    wrong_key_rate: Rate = _WRONG_KEY_RATE
+    wrong_key_burst: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,10 @@ class PublicLimits:
     subscriptions: int = 32
     outgoing_bytes: int = 4 * _MIB
     outgoing_frames: int = 4096
+    address_connections: int = 64
+    address_work: int = 2_000
+    connection_bytes: int = 24 * _MIB
+    address_bytes: int = 64 * _MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 import ipaddress
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ class Choice(Kind):
     """One of a few words."""
 
     words: tuple[str, ...]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Former words, each with the one that it stands for."""
 
     @property
     def metavar(self) -> str:  # type: ignore[override]
@@ -90,6 +93,7 @@ class Choice(Kind):
         return "one of " + ", ".join(self.words)
 
     def parse(self, text: str) -> str:
+        text = self.aliases.get(text, text)
         if text not in self.words:
             raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
         return text
@@ -346,6 +350,25 @@ class Networks(Names):
             return str(ipaddress.ip_network(name))
         except ValueError:
             raise ValueError(f"{name!r} is no address and no network: write 10.0.0.7, 10.0.0.0/8 or fd00::/8") from None
+
+
+@dataclass(frozen=True, slots=True)
+class OriginNames(Names):
+    """Origins of pages, as browsers write them."""
+
+    metavar: str = "ORIGIN"
+
+    @property
+    def allowed(self) -> str:
+        return "a list of origins such as https://app.example, * for any, or null"
+
+    def one(self, name: str) -> str:
+        name = name.lower()
+        scheme, _, host = name.partition("://")
+        plain = scheme.replace("-", "").isalnum() and host and not set(host) & set("/?#@ ")
+        if name not in ("*", "null") and not plain:
+            raise ValueError(f"{name!r} is not an origin: write SCHEME://HOST[:PORT] without a path")
+        return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import orjson
 
 from foreseal.rpc.limits import Limits
 from foreseal.rpc.rate import burst_of
-from foreseal.server.access import Hosts
+from foreseal.server.access import Hosts, Origins
 from foreseal.server.durations import format_duration
-from foreseal.server.listening import GRANIAN
+from foreseal.server.listening import ASGI, NATIVE
 from foreseal.server.settings.access import Access, PublicCoreLimits, PublicLimits, lowered
 from foreseal.server.settings.setting import Setting, SettingsError
 from foreseal.server.settings.table import TABLE
@@ -22,6 +22,8 @@ PUBLIC, DEDICATED = "public", "dedicated"
 
 LEAST_STEP = 10
 DRAIN_TIME = 10_000
+STOP_MARGIN = 5_000
+"""Milliseconds that a stop may take beyond the times for draining."""
 WEI = 10**18
 _TLS = ("tls_cert", "tls_key", "tls_client_ca")
 
@@ -48,8 +50,12 @@ class Listen:
     """0: any free one."""
     workers: int = 1
     """Processes that answer there; more than one are followers of another one, the sequencer."""
-    front: str = GRANIAN
-    """One of `FRONTS`."""
+    transport: str = NATIVE
+    """One of `TRANSPORTS`."""
+    heartbeat_timeout: int = 3_000
+    """Milliseconds without progress after which a process of several is replaced; 0 for never."""
+    busy_timeout: int = 60_000
+    """The same while it computes, uses the disk or starts."""
     tls_cert: Path | None = None
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
@@ -106,6 +112,10 @@ class StoreSettings:
     recent: int = 32
     backlog: int = 50_000
     retention: int = 1024
+    scrub_rate: int = 8 << 20
+    """Bytes a second; 0 for none."""
+    scrub_pause: int = 24 * 60 * 60 * 1000
+    """Milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +146,18 @@ class Settings:
     """Whether blocks are produced; otherwise the node only serves."""
     sequencer_key: Path | None = None
     """File with the key that signs steps; None takes the one in `datadir`, and makes it if there is none."""
+    new_sequencer_key: bool = False
+    """Accept a missing or changed sequencer key: the steps of the data directory get a new signer."""
     drain_time: int = DRAIN_TIME
     """Milliseconds that calls under way get to finish when the node stops."""
     drain_delay: int = 0
     """Milliseconds that a node that stops goes on taking calls while `/readyz` says so."""
+    max_free_memory: int = 16 << 20
+    """Bytes of freed memory that the process retains for what comes next."""
     public: bool = False
     """Whether callers without an API key are public ones: see `Access`."""
     browsers: bool = False
-    """Whether pages of any origin may call (CORS), as in development."""
+    """`True` if pages of loopback origins may call (CORS) and others are refused, as in development."""
     development: bool = False
     """Whether tests may change chain, clock and accounts, and the node signs for its own accounts."""
     admin: tuple[str, int] | Path | None = None
@@ -190,8 +204,19 @@ class Settings:
             except ValueError as error:
                 raise SettingsError(f"{tier} callers: {error}", *(f"access.{key}" for key in keys)) from None
         listen = self.listen
+        if listen.workers > 1 and listen.transport == ASGI:
+            raise SettingsError(
+                "several workers share one socket, which only the native transport can: use --transport native",
+                "server.transport",
+                "server.workers",
+            )
         if (listen.tls_cert is None) != (listen.tls_key is None) or (listen.tls_client_ca and not listen.tls_cert):
             raise SettingsError("TLS needs both tls_cert and tls_key", *(f"server.{name}" for name in _TLS))
+
+    @property
+    def stop_time(self) -> float:
+        """Seconds from a signal to stop to the end of the process, at most."""
+        return (self.drain_delay + self.drain_time + STOP_MARGIN) / 1000
 
     def limits_of(self, tier: str) -> Limits:
         """The bounds of a tier's callers."""
@@ -205,6 +230,10 @@ class Settings:
     def endpoint_hosts(self) -> Hosts:
         """Host names that requests to the endpoint may carry."""
         return Hosts(self.hosts, any_by_default=not self.browsers)
+
+    def endpoint_origins(self) -> Origins:
+        """Origins of pages that may call the endpoint."""
+        return Origins(self.access.origins, loopback=self.browsers)
 
     def admin_hosts(self) -> Hosts:
         """Host names that requests to the admin listener may carry: never any."""
@@ -241,8 +270,10 @@ class Settings:
                 "extra_data": self.extra_data,
                 "produce": self.produce,
                 "sequencer_key": None if self.sequencer_key is None else str(self.sequencer_key),
+                "new_sequencer_key": self.new_sequencer_key,
                 "development": self.development,
                 "queue": self.limits.calls,
+                "max_free_memory": self.max_free_memory,
                 "store": asdict(self.store),
                 "limits": asdict(self.core_limits),
                 "log": {"levels": self.log.level, "form": self.log.format, "process": self.log.process, "server": True},

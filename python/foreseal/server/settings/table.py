@@ -6,8 +6,8 @@ a row of public callers where `PublicLimits` or `PublicCoreLimits` has a field f
 
 from dataclasses import fields
 
-from foreseal.rpc.rate import MOST_CALLS
-from foreseal.server.listening import FRONTS
+from foreseal.rpc.rate import MAX_CPU_BURST, MAX_CPU_RATE, MOST_CALLS
+from foreseal.server.listening import ALIASES, TRANSPORTS
 from foreseal.server.logs import FORMATS
 from foreseal.server.settings.access import PublicCoreLimits, PublicLimits
 from foreseal.server.settings.kinds import (
@@ -23,6 +23,7 @@ from foreseal.server.settings.kinds import (
     MethodNames,
     Names,
     Networks,
+    OriginNames,
     RateKind,
     Text,
     Whole,
@@ -139,6 +140,12 @@ _NODE = (
         more="See [preconfirmation.md](preconfirmation.md).",
         unset="`sequencer.key` in the data directory, made if absent",
     ),
+    _node(
+        "new_sequencer_key",
+        Flag(),
+        "Accept a missing or changed sequencer key: steps have a new signer from now on.",
+        more="See [operations.md](operations.md).",
+    ),
 )
 
 _DEV = (
@@ -178,6 +185,13 @@ _STORE = (
         more="A block counts 500 more.",
     ),
     _store("retention", Whole(0, unit="blocks"), "Blocks that the journal is kept for after they are stored."),
+    _store(
+        "scrub_rate",
+        Whole(0, unit="bytes"),
+        "Bytes of the store that are read each second in search of damage; 0 for none.",
+        more="See [store.md](store.md).",
+    ),
+    _store("scrub_pause", Duration(0), "Time between the end of a search for damage and the next one."),
 )
 
 _SERVER = (
@@ -207,12 +221,29 @@ _SERVER = (
         commands=frozenset[Command](("run",)),
     ),
     Setting(
-        key="server.front",
-        name="front",
-        kind=Choice(FRONTS),
-        help="What speaks HTTP and WebSocket there.",
-        more="See [fronts.md](fronts.md).",
-        place="listen.front",
+        key="server.heartbeat_timeout",
+        name="heartbeat_timeout",
+        kind=Duration(0),
+        help="Kill and replace a process without heartbeat or progress for this long; 0: never.",
+        more="With several workers: see [processes.md](processes.md#wedged-processes).",
+        place="listen.heartbeat_timeout",
+        commands=frozenset[Command](("run",)),
+    ),
+    Setting(
+        key="server.busy_timeout",
+        name="busy_timeout",
+        kind=Duration(0),
+        help="The same for a process that starts, or whose chain waits for computation or the disk; 0: never.",
+        place="listen.busy_timeout",
+        commands=frozenset[Command](("run",)),
+    ),
+    Setting(
+        key="server.transport",
+        name="transport",
+        kind=Choice(TRANSPORTS, ALIASES),
+        help="Transport that speaks HTTP and WebSocket there.",
+        more="`asgi` is granian, for one process. See [fronts.md](fronts.md).",
+        place="listen.transport",
         commands=STARTED,
     ),
     _tls("tls_cert", "Certificate chain in PEM: the listener speaks HTTPS and WSS.", unset="plain HTTP"),
@@ -236,6 +267,13 @@ _SERVER = (
         kind=Duration(0),
         help="Time that a node that stops still takes calls while /readyz says 503, for load balancers to turn away.",
         place="drain_delay",
+    ),
+    Setting(
+        key="server.max_free_memory",
+        name="max_free_memory",
+        kind=Whole(1 << 20, unit="bytes"),
+        help="Freed memory that the process retains; more is returned to the kernel every 10 s.",
+        place="max_free_memory",
     ),
 )
 
@@ -268,6 +306,21 @@ _ACCESS = (
         place="hosts",
     ),
     _access(
+        "origins",
+        OriginNames(),
+        "Origin of pages that may call, such as https://app.example; repeat it.",
+        more="By commas in the variable. Browser extensions have one of their own: see [access.md](access.md).",
+        unset="none; `dev`: loopback origins",
+        option="--allowed-origin",
+    ),
+    _access(
+        "wrong_key_rate",
+        RateKind(),
+        "Requests with a wrong API key from one address; 0 for any number.",
+        more="Beyond it HTTP 429, and no key is checked.",
+    ),
+    _access("wrong_key_burst", Whole(1, MOST_CALLS), "Such requests at once."),
+    _access(
         "public_allow",
         MethodNames(),
         "Method, or beginning such as eth_*, that public callers may call; repeat it.",
@@ -288,6 +341,19 @@ _ACCESS = (
     _access("public_burst", Whole(1, MOST_CALLS), "Calls of it at once.", unset="those of two seconds"),
     _access("dedicated_rate", RateKind(), "Calls of one API key, or of one address where none is needed."),
     _access("dedicated_burst", Whole(1, MOST_CALLS), "Calls of it at once.", unset="those of two seconds"),
+    _access(
+        "public_cpu",
+        Whole(0, MAX_CPU_RATE),
+        "Processor time of one public address, ms a second; 0 for no limit.",
+        more="HTTP 429, -32005.",
+    ),
+    _access("public_cpu_burst", Whole(1, MAX_CPU_BURST), "Processor time of it at once, ms."),
+    _access(
+        "dedicated_cpu",
+        Whole(0, MAX_CPU_RATE),
+        "Processor time of one API key, or of one address where none is needed, ms a second; 0 for no limit.",
+    ),
+    _access("dedicated_cpu_burst", Whole(1, MAX_CPU_BURST), "Processor time of it at once, ms."),
     _access(
         "buckets",
         Whole(8, 1 << 24),
@@ -333,6 +399,48 @@ _LIMITS = (
     ),
     _limit("outgoing_frames", Whole(), "Most notifications that wait to be taken from a connection."),
     _limit("idle", Duration(), "Longest time that a client may neither say nor take anything."),
+    _limit(
+        "head_time",
+        Duration(),
+        "Longest time for the head of a request.",
+        "And for a TLS handshake; HTTP 408. Native transport.",
+    ),
+    _limit(
+        "body_rate",
+        Whole(0, unit="bytes a second"),
+        "Least rate of a body after 5 seconds; 0 for none.",
+        "HTTP 408. Native transport.",
+    ),
+    _limit(
+        "address_connections",
+        Whole(),
+        "Most connections of any kind of one address.",
+        "Its idle and slow ones are closed for new ones. Not for trusted proxies and Unix sockets. Native transport.",
+    ),
+    _limit(
+        "address_work",
+        Whole(100),
+        "Most units of protocol work a second for one address.",
+        "Control frames, fragments, chunks, reads that complete nothing: see [fronts.md](fronts.md). Native transport.",
+    ),
+    _limit(
+        "connection_bytes",
+        Whole(unit="bytes"),
+        "Most bytes in flight of one connection.",
+        "Unfinished requests, and responses that the client does not read; HTTP 429. Native transport.",
+    ),
+    _limit(
+        "address_bytes",
+        Whole(unit="bytes"),
+        "Most bytes in flight of all connections of one address.",
+        "HTTP 429. Not for trusted proxies and Unix sockets. Native transport.",
+    ),
+    _limit(
+        "total_bytes",
+        Whole(unit="bytes"),
+        "Most bytes in flight of all connections of a process.",
+        "The address with the most loses its largest connection. Native transport.",
+    ),
     _core_limit("logs", Whole(), "Most logs in one eth_getLogs.", "A single block is excepted; -32005."),
     _core_limit("log_time", Duration(), "Longest time of one eth_getLogs.", "A single block is excepted; -32005."),
     _core_limit("filters", Whole(), "Most filters at once.", "Of `eth_newFilter` and its kin; -32005."),
@@ -423,6 +531,15 @@ TABLE: dict[str, Setting] = {
     setting.key: setting for setting in (*_NODE, *_DEV, *_STORE, *_SERVER, *_LOG, *_ACCESS, *_LIMITS, *_PUBLIC)
 }
 """Every setting by its key."""
+
+RENAMED = {"server.front": "server.transport"}
+"""Former keys, each with that of its setting."""
+
+RENAMED_VARIABLES = {
+    f"FORESEAL_{old.partition('.')[2].upper()}": f"FORESEAL_{new.partition('.')[2].upper()}"
+    for old, new in RENAMED.items()
+}
+"""Former variables of them."""
 
 OTHERS: dict[str, str] = {
     "FORESEAL_CONFIG": "the file of settings",

@@ -68,9 +68,7 @@ impl<'a> Simulator<'a> {
 
     /// Executes the next block.
     pub fn block(&mut self, placed: &Placed) -> Result<SimulatedBlock, SimulateError> {
-        if self.options.deadline.has_passed() {
-            return Err(ExecutionError::TimeLimit(self.options.deadline.limit()).into());
-        }
+        self.options.deadline.check().map_err(SimulateError::Execution)?;
         let mut header = self.header(placed);
         let request = &placed.request;
         let spec = self.base.spec;

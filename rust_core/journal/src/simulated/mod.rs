@@ -30,6 +30,9 @@ pub enum Fault {
     /// The device fails: a write has done half of its bytes when the error comes. A failed sync forgets
     /// what was to be written: reads go on seeing it, no later sync writes it.
     Broken,
+    /// A sync answers that all is durable, and nothing is: reads go on seeing what was to be written, no later sync
+    /// writes it. Other operations are done.
+    Lost,
 }
 
 /// An operation that changes or syncs something.
@@ -41,6 +44,7 @@ pub enum Operation {
     Sync,
     SyncDir,
     Remove,
+    Rename,
 }
 
 /// Says of an operation that is about to be done how it goes wrong, if it does.
@@ -162,6 +166,19 @@ impl SimulatedDisk {
         state.synced_names.insert(path.to_owned(), number);
     }
 
+    /// Changes one bit of a file, as it is read and as it is on the disk.
+    pub fn flip(&self, path: &Path, offset: u64, bit: u8) {
+        let mut state = self.state();
+        let Some(&inode) = state.names.get(path) else { return };
+        let file = &mut state.files[inode];
+        for content in [&mut file.seen, &mut file.synced] {
+            let mut byte = [0];
+            if content.read(&mut byte, offset) == 1 {
+                content.write(&[byte[0] ^ (1 << (bit % 8))], offset);
+            }
+        }
+    }
+
     /// Removes a file, synced.
     pub fn remove_file(&self, path: &Path) {
         let mut state = self.state();
@@ -191,6 +208,8 @@ impl State {
             judge.judge(operation)
         });
         let fault = self.fault.filter(|&(at, _)| at == number).map(|(_, fault)| fault).or(judged);
+        let lies = matches!(operation, Operation::Sync | Operation::SyncDir);
+        let fault = fault.filter(|fault| *fault != Fault::Lost || lies);
         self.down = fault == Some(Fault::Crash);
         Ok(fault)
     }
@@ -256,10 +275,23 @@ impl Disk for SimulatedDisk {
         fault.map_or(Ok(()), |fault| Err(error(fault)))
     }
 
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let fault = state.begin(Operation::Rename)?;
+        let inode = state.inode(from)?;
+        if matches!(fault, None | Some(Fault::Crash)) {
+            state.names.remove(from);
+            state.names.insert(to.to_owned(), inode);
+        }
+        fault.map_or(Ok(()), |fault| Err(error(fault)))
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
-        if let Some(fault) = state.begin(Operation::SyncDir)? {
-            return Err(error(fault));
+        match state.begin(Operation::SyncDir)? {
+            None => {}
+            Some(Fault::Lost) => return Ok(()),
+            Some(fault) => return Err(error(fault)),
         }
         let State { names, synced_names, .. } = &mut *state;
         synced_names.retain(|path, _| path.parent() != Some(dir));
@@ -284,6 +316,12 @@ impl SimulatedFile {
 }
 
 impl DiskFile for SimulatedFile {
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let state = self.state()?;
+        state.check_up()?;
+        Ok(state.inode(path)? == self.inode)
+    }
+
     fn size(&self) -> io::Result<u64> {
         let state = self.state()?;
         state.check_up()?;
@@ -303,7 +341,7 @@ impl DiskFile for SimulatedFile {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let length = match fault {
-            None | Some(Fault::Crash) => bytes.len(),
+            None | Some(Fault::Crash | Fault::Lost) => bytes.len(),
             Some(Fault::Short | Fault::Broken) => bytes.len() / 2,
             Some(Fault::Full) => 0,
         };
@@ -313,7 +351,7 @@ impl DiskFile for SimulatedFile {
             inode.dirty.extend(offset / SECTOR..=(offset + length as u64 - 1) / SECTOR);
         }
         match fault {
-            None | Some(Fault::Short) => Ok(length),
+            None | Some(Fault::Short | Fault::Lost) => Ok(length),
             Some(fault) => Err(error(fault)),
         }
     }
@@ -326,6 +364,10 @@ impl DiskFile for SimulatedFile {
             None => {
                 inode.synced.size = inode.seen.size;
                 inode.flush(|_| true);
+                Ok(())
+            }
+            Some(Fault::Lost) => {
+                inode.dirty.clear();
                 Ok(())
             }
             Some(Fault::Crash) => Err(error(Fault::Crash)),

@@ -26,6 +26,11 @@ pub fn path(segment: u64) -> PathBuf {
     dir().join(format!("{segment:010}.segment"))
 }
 
+/// The recorded end of the journal.
+pub fn end_path() -> PathBuf {
+    PathBuf::from("data/journal.end")
+}
+
 pub fn damage(disk: &SimulatedDisk, segment: u64, change: impl FnOnce(&mut Vec<u8>)) {
     let mut content = disk.content(&path(segment)).unwrap();
     change(&mut content);

@@ -10,10 +10,12 @@ use std::{
 use alloy_primitives::B256;
 
 use super::{BackupError, ManifestFile};
-use crate::NodeError;
+use crate::{Checksum, Mismatch, NodeError};
 
 /// Bytes read at a time.
 const PIECE: usize = 1 << 20;
+/// Largest file in which the place of a changed bit is looked for, in bytes.
+const LOCATED: u64 = 64 << 20;
 
 pub(super) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
     let path = path.to_owned();
@@ -26,6 +28,7 @@ pub(super) struct Written {
     path: PathBuf,
     name: String,
     hasher: blake3::Hasher,
+    crc: u32,
     bytes: u64,
 }
 
@@ -38,12 +41,13 @@ impl Written {
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = file.map_err(io_error("create", &path))?;
-        Ok(Self { file, path, name: name.to_owned(), hasher: blake3::Hasher::new(), bytes: 0 })
+        Ok(Self { file, path, name: name.to_owned(), hasher: blake3::Hasher::new(), crc: 0, bytes: 0 })
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.hasher.update(bytes);
+        self.crc = crc32c::crc32c_append(self.crc, bytes);
         self.bytes += bytes.len() as u64;
         Ok(())
     }
@@ -55,7 +59,7 @@ impl Written {
     pub fn finish(self) -> Result<ManifestFile, BackupError> {
         self.file.sync_all().map_err(io_error("sync", &self.path))?;
         let blake3 = B256::from(*self.hasher.finalize().as_bytes());
-        Ok(ManifestFile { path: self.name, bytes: self.bytes, blake3 })
+        Ok(ManifestFile { path: self.name, bytes: self.bytes, blake3, crc32c: Some(self.crc) })
     }
 }
 
@@ -91,7 +95,10 @@ pub(super) fn read_checked(
         return Err(damaged(format!("it has {done} bytes, not {}", file.bytes)));
     }
     if hasher.finalize().as_bytes() != file.blake3.as_slice() {
-        return Err(damaged("its bytes are not what was written".to_owned()));
+        let found = (file.bytes <= LOCATED).then(|| fs::read(&path).ok()).flatten();
+        let sum = file.crc32c.map(|crc32c| Checksum { blake3: file.blake3, crc32c });
+        let why = found.zip(sum).and_then(|(bytes, sum)| sum.verify(&bytes).err());
+        return Err(damaged(why.unwrap_or(Mismatch { offset: None }).to_string()));
     }
     Ok(())
 }

@@ -12,11 +12,12 @@ use foreseal_store::{Copying, Options, Store, StoreError};
 use foreseal_types::ChainSpec;
 
 use super::{
-    BackupError, Copied, CopiedPart, GENESIS, KEY, Manifest, ManifestFile, STORE, STORE_LOCK, Watching,
+    BackupError, Copied, CopiedPart, GENESIS, IDENTITY, KEY, Manifest, ManifestFile, STORE, STORE_LOCK,
+    Watching,
     files::{Written, io_error, is_free, make_folder, sync_folder, write_file},
     manifest::{FORMAT, ManifestBlock},
 };
-use crate::{NodeError, datadir::stored_spec, start::genesis_hash};
+use crate::{DirIdentity, NodeError, datadir::stored_spec, start::genesis_hash};
 
 /// Times that store and journal are copied anew because the journal was removed in between.
 const ATTEMPTS: u32 = 3;
@@ -129,6 +130,10 @@ fn write_draft(
     }
     files.extend(copy_journal(&held, &extent, draft, watch)?);
     files.push(copy_file(source.datadir, GENESIS, draft)?);
+    // One of an older program has none. The signer of the steps is to be known where the key is not.
+    if DirIdentity::read(source.datadir)?.is_some() {
+        files.push(copy_file(source.datadir, IDENTITY, draft)?);
+    }
     if source.with_key {
         if !source.datadir.join(KEY).exists() {
             return Err(BackupError::NoKey(source.datadir.to_owned()));

@@ -6,9 +6,12 @@ use alloy_primitives::B256;
 use serde::{Deserialize, Serialize};
 
 use super::{BackupError, MANIFEST, files::write_file};
+use crate::checked_file::{self, Content};
 
 /// The newest form of a backup that this program reads, and the one that it writes.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
+/// The oldest one: it has no checksum of the manifest.
+const OLDEST: u32 = 1;
 
 /// The file `MANIFEST.json`, written last: a folder without it is no backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,26 +52,34 @@ pub struct ManifestFile {
     pub bytes: u64,
     /// Hash of all its bytes.
     pub blake3: B256,
+    /// Their CRC-32C, which finds the place of one changed bit; absent in format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32c: Option<u32>,
 }
 
 impl Manifest {
     pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
-        let mut text = serde_json::to_vec_pretty(self)
+        let text = serde_json::to_vec_pretty(self)
             .map_err(|error| BackupError::NotABackup { path: folder.to_owned(), why: error.to_string() })?;
-        text.push(b'\n');
-        write_file(folder, MANIFEST, &text).map(drop)
+        write_file(folder, MANIFEST, &checked_file::seal_json(&text)).map(drop)
     }
 
     /// That of the backup in `folder`.
-    pub(super) fn read(folder: &Path) -> Result<Self, BackupError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, BackupError> {
         let refused = |why: String| BackupError::NotABackup { path: folder.to_owned(), why };
         let text = fs::read(folder.join(MANIFEST)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => refused(format!("there is no {MANIFEST} in it")),
             _ => refused(format!("{MANIFEST} cannot be read: {error}")),
         })?;
+        let damaged = |why| BackupError::Damaged { file: MANIFEST.to_owned(), why };
+        let content = checked_file::unseal_json(text).map_err(|mismatch| damaged(mismatch.to_string()))?;
+        let checked = matches!(content, Content::Checked(_));
+        let text = content.bytes();
         let format = serde_json::from_slice::<OfAnyFormat>(&text).map(|manifest| manifest.format);
         match format {
-            Ok(FORMAT) => {}
+            Ok(FORMAT) if checked => {}
+            Ok(FORMAT) => return Err(damaged("it has no checksum".to_owned())),
+            Ok(OLDEST) => {}
             Ok(found) if found > FORMAT => {
                 return Err(BackupError::NewerFormat { found, supported: FORMAT });
             }

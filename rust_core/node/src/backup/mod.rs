@@ -21,6 +21,8 @@ pub use restore::restore;
 
 use std::ops::ControlFlow;
 
+use crate::identity::IDENTITY;
+
 /// How far a copy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {

@@ -6,7 +6,8 @@ use foreseal_journal::{Disk, DiskFile, Identity, RealDisk, Report, check, segmen
 use foreseal_store::{Copying, Options};
 
 use super::{
-    BackupError, Copied, CopiedPart, GENESIS, KEY, MANIFEST, Manifest, ManifestFile, STORE, Watching,
+    BackupError, Copied, CopiedPart, GENESIS, IDENTITY, KEY, MANIFEST, Manifest, ManifestFile, STORE,
+    Watching,
     files::{Written, io_error, make_folder, read_checked, sync_folder},
     make::remove_lock,
 };
@@ -48,7 +49,7 @@ pub fn restore(
         return Err(error);
     }
     // The genesis last: without it there is no chain in the folder.
-    for name in ["journal", "store", KEY, GENESIS] {
+    for name in ["journal", "store", KEY, IDENTITY, GENESIS] {
         let from = draft.join(name);
         if from.exists() {
             fs::rename(&from, datadir.join(name)).map_err(io_error("rename", &from))?;
@@ -80,7 +81,7 @@ fn expect_known(manifest: &Manifest) -> Result<(), BackupError> {
         name.is_some_and(|number| number.len() >= 10 && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
     for file in &manifest.files {
-        if !([STORE, GENESIS, KEY].contains(&file.path.as_str()) || segment(&file.path)) {
+        if !([STORE, GENESIS, IDENTITY, KEY].contains(&file.path.as_str()) || segment(&file.path)) {
             let why = "no backup has a file of this name".to_owned();
             return Err(BackupError::Damaged { file: file.path.clone(), why });
         }

@@ -153,7 +153,7 @@ pub(super) struct Talk<W> {
     at: u64,
     /// Where the log stood when it was last looked at.
     seen: Standing,
-    _attached: Attached,
+    attached: Attached,
 }
 
 impl<W: Write> Talk<W> {
@@ -162,7 +162,7 @@ impl<W: Write> Talk<W> {
         let (pulsed, seen) = (source.pace.now(), source.log.standing());
         let stage = Stage::Greeted(cursor);
         let (number, said) = (None, None);
-        Self { source, out, ears, stage, number, said, pulsed, at: 0, seen, _attached: attached }
+        Self { source, out, ears, stage, number, said, pulsed, at: 0, seen, attached }
     }
 
     /// Whether everything before now has been sent, and what comes is sent as it happens.
@@ -212,15 +212,38 @@ impl<W: Write> Talk<W> {
         let (sequence, hash) = match cursor {
             Cursor::From { sequence } if sequence <= next => return Ok(sequence),
             Cursor::After { sequence, hash } if sequence < next => (sequence, hash),
-            Cursor::From { .. } | Cursor::After { .. } => return Err(Left::Told(Ending::CursorGone)),
+            Cursor::From { sequence } | Cursor::After { sequence, .. } => {
+                return Err(self.contradicted(sequence, next));
+            }
         };
         let found = self.source.past.until(next).wholes(sequence)?.next().transpose()?;
         match found {
             Some(append) if append.sequence == sequence && append.hash == hash => {
                 Ok(sequence + if mutant!("cursor-off-by-one") { 2 } else { 1 })
             }
+            Some(append) if append.sequence == sequence => Err(self.contradicted(sequence, next)),
             _ => Err(Left::Told(Ending::CursorGone)),
         }
+    }
+
+    /// The follower has an append that the journal, which ends before `next`, does not have. Production stops rather than
+    /// contradict what was visible, unless a repair has given up that append.
+    fn contradicted(&self, sequence: u64, next: u64) -> Left {
+        let accepted = self.source.repaired_at.is_some_and(|repaired| repaired <= sequence);
+        if !accepted && !mutant!("ignore-cursor") {
+            let reason = format!(
+                "follower {:?} has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
+                 acknowledged appends are lost; stop the node, then bring back the journal or run `foreseal journal repair`",
+                self.peer_name()
+            );
+            tracing::error!(reason, "production stopped");
+            self.source.shared.set_phase(Phase::Failed(reason));
+        }
+        Left::Told(Ending::CursorGone)
+    }
+
+    fn peer_name(&self) -> &str {
+        &self.attached.peer.name
     }
 
     /// Sends appends from the journal; once the newest are near, all that is left and the pool.

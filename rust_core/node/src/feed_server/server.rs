@@ -45,6 +45,8 @@ pub(crate) struct Source {
     pub peers: Peers,
     /// How many listen to the pool, locked while that changes.
     pub listeners: Mutex<usize>,
+    /// Sequence number from which appends existed that a repair has given up: followers may have seen those.
+    pub repaired_at: Option<u64>,
 }
 
 /// The listening socket, and a thread for each follower.
@@ -193,6 +195,7 @@ mod tests {
             pace: Pace::default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
+            repaired_at: None,
         }
     }
 

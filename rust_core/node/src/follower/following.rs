@@ -88,6 +88,8 @@ impl Following {
         }
         let own = self.clone();
         let run = move || {
+            let shared = own.shared.clone();
+            let _working = shared.activity.work();
             if catch_unwind(AssertUnwindSafe(|| own.run())).is_err() {
                 own.shared.set_phase(Phase::Failed("internal error in the following thread".to_owned()));
             }

@@ -11,7 +11,7 @@ use super::{
     frame::framed,
     up::{VERSION, exact},
 };
-use crate::{FinalityDepth, Phase, PoolStart, Production, StoreStatus};
+use crate::{FinalityDepth, Phase, PoolStart, Production, ScrubStatus, StoreStatus};
 
 /// How the sequencer produces, for those who show what it would build.
 #[derive(Clone, Debug)]
@@ -132,6 +132,16 @@ struct StoreWire {
     share: u32,
     bytes: u64,
     failure: Vec<String>,
+    scrub: ScrubWire,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct ScrubWire {
+    bytes: u64,
+    total: u64,
+    passes: u64,
+    damaged: u64,
+    last: Vec<u64>,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
@@ -198,6 +208,13 @@ impl Said {
             share: store.share,
             bytes: store.bytes,
             failure: store.failure.iter().cloned().collect(),
+            scrub: ScrubWire {
+                bytes: store.scrub.bytes,
+                total: store.scrub.total,
+                passes: store.scrub.passes,
+                damaged: store.scrub.damaged,
+                last: store.scrub.last.into_iter().collect(),
+            },
         });
         let (signer, store) = (signer.iter().copied().collect(), store.collect());
         SaidWire { phase, reason, records, pool_start, restored, signer, store }
@@ -225,6 +242,13 @@ impl Said {
                 share: store.share,
                 bytes: store.bytes,
                 failure: store.failure.into_iter().next(),
+                scrub: ScrubStatus {
+                    bytes: store.scrub.bytes,
+                    total: store.scrub.total,
+                    passes: store.scrub.passes,
+                    damaged: store.scrub.damaged,
+                    last: store.scrub.last.first().copied(),
+                },
             })
         });
         let store = match store {

@@ -36,6 +36,7 @@ pub fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         finality: FinalityDepth::default(),
         pool: PoolConfig::default(),
         sequencer_key: None,
+        new_sequencer_key: false,
         segment_bytes: 1 << 20,
         store: StoreSettings::default(),
         development: None,

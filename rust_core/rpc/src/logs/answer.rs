@@ -7,6 +7,7 @@ use std::{
 };
 
 use foreseal_node::{Note, Notes};
+use foreseal_scheduler::{Stopped, arrival, checkpoint};
 use foreseal_types::{FoundLog, LogFilter, LogSink, mutant};
 
 use crate::json::write_log;
@@ -18,6 +19,8 @@ pub enum Stop {
     Full,
     /// The time is up.
     Late,
+    /// The scheduler ended the job.
+    Stopped(Stopped),
 }
 
 /// Logs in JSON, up to a number and within a time.
@@ -34,7 +37,7 @@ pub struct Answer {
 impl Answer {
     /// An empty list for at most `most` logs that are found within `time`.
     pub fn within(most: u64, time: Duration) -> Self {
-        Self { json: vec![b'['], count: 0, most, began: Instant::now(), time, stop: None, notes: None }
+        Self { json: vec![b'['], count: 0, most, began: arrival(), time, stop: None, notes: None }
     }
 
     /// An empty list without bounds, for one block.
@@ -51,6 +54,14 @@ impl Answer {
     /// Why the search did not come to its end.
     pub fn stop(&self) -> Option<Stop> {
         self.stop
+    }
+
+    /// Returns the reason for which the scheduler ended the job, if it did.
+    pub fn stopped(&self) -> Option<Stopped> {
+        match self.stop {
+            Some(Stop::Stopped(stopped)) => Some(stopped),
+            Some(Stop::Full | Stop::Late) | None => None,
+        }
     }
 
     /// Adds a log, or says that there is no room for it.
@@ -105,10 +116,15 @@ impl LogSink for Answer {
     }
 
     fn pause(&mut self) -> ControlFlow<()> {
-        if self.began.elapsed() <= self.time {
-            return ControlFlow::Continue(());
-        }
-        self.stop = Some(Stop::Late);
+        let stop = if self.began.elapsed() > self.time {
+            Stop::Late
+        } else {
+            match checkpoint() {
+                Ok(()) => return ControlFlow::Continue(()),
+                Err(stopped) => Stop::Stopped(stopped),
+            }
+        };
+        self.stop = Some(stop);
         ControlFlow::Break(())
     }
 }

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 
 use alloy_primitives::B256;
 use foreseal_node::{BlockId, View, search_block};
+use foreseal_scheduler::Lane;
 use foreseal_types::{LogFilter, LogPosition};
 
 use crate::{
@@ -27,9 +28,38 @@ pub use cursor::Cursor;
 pub use pages::{Upto, read_on, seen_at};
 
 pub const METHODS: &[Method] = &[
-    Method::short("eth_getLogs", &[Argument::required("filter", Kind::Filter)], get_logs),
+    Method::short("eth_getLogs", FILTER, get_logs).in_lane_by(lane),
     Method::threaded("foreseal_getLogs", &[Argument::required("query", Kind::LogQuery)], get_page),
 ];
+
+const FILTER: &[Argument] = &[Argument::required("filter", Kind::Filter)];
+
+/// Parameters of more bytes are not parsed to choose a lane.
+const MAX_READ_PARAMS: usize = 4096;
+/// Blocks of a search that is a short read.
+const MAX_READ_BLOCKS: u64 = 8;
+
+/// Returns the lane of a search: a few blocks are a short read, and so is what is wrong.
+fn lane(params: &[u8]) -> Lane {
+    if params.len() > MAX_READ_PARAMS {
+        return Lane::Heavy;
+    }
+    let parsed = Params::parse(params, "eth_getLogs", FILTER).map_err(Error::from);
+    let parsed = parsed.and_then(|mut params| params.required::<Filter>());
+    match parsed.map(|filter| filter.blocks) {
+        Ok(BlockSelection::Range { from: Tag::Number(from), to: Tag::Number(to) })
+            if to.saturating_sub(from) >= MAX_READ_BLOCKS =>
+        {
+            Lane::Heavy
+        }
+        Ok(BlockSelection::Range { from, to })
+            if from != to && !matches!((from, to), (Tag::Number(_), Tag::Number(_))) =>
+        {
+            Lane::Heavy
+        }
+        Ok(BlockSelection::Hash(_) | BlockSelection::Range { .. }) | Err(_) => Lane::Read,
+    }
+}
 
 /// Logs of a page when no limit is named.
 const PAGE: u64 = 1000;
@@ -48,7 +78,7 @@ pub fn answer_filter(context: &Context<'_>, filter: Filter) -> Result<Vec<u8>, E
             let mut answer = for_one_block(context);
             match search_block(&found.block, &filter, 0, &mut answer) {
                 ControlFlow::Continue(()) => Ok(answer.into_json()),
-                ControlFlow::Break(_) => Err(Error::Long),
+                ControlFlow::Break(_) => Err(answer.stopped().map_or(Error::Long, Error::Stopped)),
             }
         }
         BlockSelection::Range { from, to } => match Range::resolve(view, from, to)? {
@@ -74,6 +104,7 @@ fn search(context: &Context<'_>, view: &View, filter: &LogFilter, range: Range) 
     let kind = match answer.stop() {
         None => return Ok(answer),
         Some(Stop::Full) => LogLimitKind::Logs { max: limits.logs },
+        Some(Stop::Stopped(stopped)) => return Err(stopped.into()),
         Some(Stop::Late) => LogLimitKind::Milliseconds { max: milliseconds(limits.log_time) },
     };
     // The block where it ended is not done; the first one alone can always be asked for.

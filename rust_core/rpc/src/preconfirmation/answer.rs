@@ -15,7 +15,8 @@ use crate::{
 
 const HASH: Argument = Argument::required("hash", Kind::Hash);
 
-pub const METHODS: &[Method] = &[Method::threaded("foreseal_preconfirmation", &[HASH], preconfirmation)];
+pub const METHODS: &[Method] =
+    &[Method::threaded("foreseal_preconfirmation", &[HASH], preconfirmation).in_read_lane()];
 
 /// The receipt of the first step that holds the transaction; `null` when no block holds it.
 fn preconfirmation(context: &Context<'_>, params: &mut Params<'_>) -> Result<Vec<u8>, Error> {

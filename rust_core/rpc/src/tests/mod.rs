@@ -57,6 +57,7 @@ fn settings(datadir: &Path, wallets: &[Wallet]) -> Settings {
         finality: FinalityDepth { safe: 2, finalized: 4 },
         pool: PoolConfig::default(),
         sequencer_key: None,
+        new_sequencer_key: false,
         segment_bytes: 1 << 20,
         store: StoreSettings::default(),
         development: None,

@@ -1,6 +1,7 @@
 //! Blocks: header, lists, logs and steps.
 
 mod body;
+mod derive;
 mod log;
 mod read;
 mod receipt;

@@ -12,10 +12,10 @@ use crate::{
 /// Entries of the blocks of a write that find a block's things.
 #[derive(Default)]
 pub(crate) struct Indexes {
-    blocks: Puts,
-    transactions: Puts,
-    steps: Puts,
-    logs: Additions,
+    pub(super) blocks: Puts,
+    pub(super) transactions: Puts,
+    pub(super) steps: Puts,
+    pub(super) logs: Additions,
 }
 
 impl Indexes {

@@ -2,6 +2,7 @@
 //!
 //! | part | compared |
 //! |---|---|
+//! | `pages` | each page with its checksum; damaged ones end the verification, as the rest cannot be read whole |
 //! | `blocks` | hashes, parents, roots of transactions, receipts and withdrawals, blooms, senders, steps; what finds them by hash |
 //! | `counts` | nothing more is stored than the blocks account for |
 //! | `versions` | accounts, slots, incarnations and codes with the lists of what each block wrote |
@@ -17,6 +18,7 @@ mod flat;
 mod logs;
 mod node;
 mod nodes;
+mod pages;
 mod versions;
 
 use std::ops::ControlFlow;
@@ -40,6 +42,7 @@ pub struct Fault {
 /// What is being compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
+    Pages,
     Blocks,
     Versions,
     StateRoot,
@@ -99,6 +102,10 @@ impl Store {
         &self,
         report: &mut dyn FnMut(Verifying) -> ControlFlow<()>,
     ) -> Result<Verified, StoreError> {
+        let damaged = pages::verify(self, report)?;
+        if !damaged.is_clean() {
+            return Ok(damaged);
+        }
         let reader = self.reader()?;
         let Some(head) = reader.progress()?.head else { return Ok(Verified::default()) };
         let verified = Verified { head: Some(head), ..Verified::default() };
@@ -183,6 +190,10 @@ fn sound<T>(faults: &mut Vec<Fault>, result: Result<T, StoreError>) -> Result<Op
         Ok(value) => Ok(Some(value)),
         Err(StoreError::Damaged { table, key, why }) => {
             faults.push(Fault { table, key, why: why.to_owned() });
+            Ok(None)
+        }
+        Err(StoreError::DamagedPage { table, key, page }) => {
+            faults.push(Fault { table, key, why: format!("page {page} does not have its checksum") });
             Ok(None)
         }
         Err(error) => Err(error),

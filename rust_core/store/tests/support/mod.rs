@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses a part of this, and may panic")]
 
+pub mod damage;
 pub mod dump;
 
 use std::sync::Arc;

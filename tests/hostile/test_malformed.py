@@ -2,7 +2,7 @@
 
 import pytest
 
-from hostile.campaign import Campaign
+from hostile.malformed.campaign import Campaign
 from live import live_node
 
 MALFORMED, HELD = 3000, 1500

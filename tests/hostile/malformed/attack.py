@@ -1,4 +1,4 @@
-"""A process that sends malformed requests and looks at every answer: `python -m hostile.attack`."""
+"""A process that sends malformed requests and looks at every answer: `python -m hostile.malformed.attack`."""
 
 import argparse
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import orjson
 
-from hostile.malformed import HEAD, HEADS, body, frame
+from hostile.malformed.requests import HEAD, HEADS, body, frame
 
 from bodies import check_entry
 
@@ -155,7 +155,7 @@ def masked(kind: int, payload: bytes) -> bytes:
 
 def main() -> int:
     """Attack a node on this machine; what was seen, as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m hostile.attack")
+    parser = argparse.ArgumentParser(prog="python -m hostile.malformed.attack")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--rate", type=float, default=0, help="requests a second; 0 for all that it can")

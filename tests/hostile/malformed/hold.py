@@ -1,4 +1,4 @@
-"""A process that holds connections which never say all they should: `python -m hostile.hold`."""
+"""A process that holds connections which never say all they should: `python -m hostile.malformed.hold`."""
 
 import argparse
 import asyncio
@@ -7,8 +7,8 @@ from collections import Counter
 
 import orjson
 
-from hostile.attack import HANDSHAKE, masked
-from hostile.malformed import HEAD
+from hostile.malformed.attack import HANDSHAKE, masked
+from hostile.malformed.requests import HEAD
 
 _CALL = b'{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}'
 _LISTEN = b'{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newFlashblocks"]}'
@@ -98,7 +98,7 @@ async def run(port: int, count: int, seconds: float) -> dict[str, object]:
 
 def main() -> int:
     """Hold connections to a node on this machine."""
-    parser = argparse.ArgumentParser(prog="python -m hostile.hold")
+    parser = argparse.ArgumentParser(prog="python -m hostile.malformed.hold")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)

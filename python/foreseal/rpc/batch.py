@@ -1,0 +1,56 @@
+"""A batch under way."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from foreseal.rpc.core import Outcome, Reader
+from foreseal.rpc.limits import Allowance
+from foreseal.rpc.meter import Meter
+from foreseal.rpc.session import Exchange
+
+# A batch has at most this many calls on threads of the core, so that it cannot fill a lane's queue alone.
+_MAX_WAITING = 32
+
+
+class WaitingCall(NamedTuple):
+    """A call of a batch on a thread of the core."""
+
+    position: int
+    """Its place in the batch."""
+    ident: bytes | None
+    """JSON of its id; None for a notification."""
+    method: str
+    begun: float
+    outcome: asyncio.Future[Outcome]
+
+
+@dataclass(slots=True)
+class Batch:
+    """The calls of a batch, all answered from one view, and their answers."""
+
+    requests: list[Any]
+    body: bytes
+    view: Reader
+    allowance: Allowance
+    exchange: Exchange | None
+    meter: Meter | None
+    next: int = 0
+    """Index of the first call that is not started."""
+    waiting: deque[WaitingCall] = field(default_factory=deque)
+    answers: list[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answers = [b""] * len(self.requests)
+
+    @property
+    def is_unstarted(self) -> bool:
+        """Return `True` if a call is left that is not started."""
+        return self.next < len(self.requests)
+
+    @property
+    def is_full(self) -> bool:
+        """Return `True` if a call has to end before another one is started."""
+        waiting = len(self.waiting)
+        return waiting >= _MAX_WAITING or (waiting > 0 and self.meter is not None and self.meter.is_full)

@@ -1,0 +1,76 @@
+"""The checksum of a JSON file that only this program writes: its last member, over all bytes before it.
+
+SHA-256 decides; CRC-32 finds the place of a single changed bit.
+"""
+
+import hashlib
+import zlib
+
+_CLOSING = b"\n}"
+_FORM = b',\n  "checksum": "' + b"." * 64 + b" " + b"." * 8 + b'"\n}\n'
+_SHA256, _CRC = slice(17, 81), slice(82, 90)
+_DIGIT = ord(".")
+_HEX = frozenset(b"0123456789abcdef")
+_DAMAGED = 4
+"""Bytes of the trailer that may differ before it is no trailer."""
+_LOCATED = 1 << 18
+"""Largest content in which the place of a changed bit is looked for, in bytes."""
+
+
+class ChecksumError(ValueError):
+    """The bytes are not those of the checksum."""
+
+
+def sealed(text: bytes) -> bytes:
+    """Return an indented JSON object with the checksum as its last member."""
+    content = text.rstrip().removesuffix(_CLOSING)
+    return content + _FORM.replace(b"." * 64, _sha256(content)).replace(b"." * 8, b"%08x" % zlib.crc32(content))
+
+
+def has_checksum(data: bytes) -> bool:
+    """Return True if the object ends with a checksum that is right, False if with none. Raise `ChecksumError`."""
+    content, trailer = data[: -len(_FORM)], data[-len(_FORM) :]
+    if len(data) <= len(_FORM):
+        return False
+    wrong = [at for at, (byte, form) in enumerate(zip(trailer, _FORM, strict=True)) if form not in (_DIGIT, byte)]
+    if len(wrong) > _DAMAGED:
+        return False
+    if wrong:
+        raise _error(len(content) + wrong[0] if len(wrong) == 1 else None)
+    found = trailer[_SHA256], trailer[_CRC]
+    wanted = _sha256(content), b"%08x" % zlib.crc32(content)
+    if found == wanted:
+        return True
+    # One of the three was changed: the other two agree.
+    if found[0] == wanted[0]:
+        raise _error(len(content) + _CRC.start + _first(found[1], wanted[1]))
+    if found[1] == wanted[1]:
+        raise _error(len(content) + _SHA256.start + _first(found[0], wanted[0]))
+    crc = int(found[1], 16) if _HEX.issuperset(found[1]) else 0
+    raise _error(_changed_byte(zlib.crc32(content) ^ crc, len(content)))
+
+
+def _sha256(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def _first(found: bytes, wanted: bytes) -> int:
+    return next(at for at, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other)
+
+
+def _error(offset: int | None) -> ChecksumError:
+    where = "its bytes are not those of its checksum" if offset is None else f"one bit was changed at offset {offset}"
+    return ChecksumError(f"it is damaged: {where}")
+
+
+def _changed_byte(difference: int, length: int) -> int | None:
+    """Return the byte of which one bit makes this difference of two CRC-32."""
+    if length > _LOCATED:
+        return None
+    table = [zlib.crc32(bytes([byte])) ^ zlib.crc32(b"\0") for byte in range(256)]
+    effects = [table[1 << bit] for bit in range(8)]
+    for at in reversed(range(length)):
+        if difference in effects:
+            return at
+        effects = [effect >> 8 ^ table[effect & 0xFF] for effect in effects]
+    return None

@@ -1,0 +1,104 @@
+"""Decoder for bodies in chunks (RFC 9112, section 7.1): linear in its input, with bounds on everything but the data."""
+
+import re
+
+from foreseal.server.direct.head import BadRequest
+
+MAX_CHUNK_LINE = 256
+"""Largest line with the size of a chunk and its extensions, in bytes."""
+MAX_TRAILERS = 8 * 1024
+"""Most bytes of trailers, which are checked and dropped."""
+# Chunks that one call decodes, so that no connection holds up the event loop.
+_BATCH = 256
+
+_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
+_TRAILERS = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*")
+_SIZE, _DATA, _END_OF_DATA, _TRAILER = range(4)
+
+
+class ChunkDecoder:
+    """Decodes one body. `chunks` counts the chunks, for the rate limit of protocol work."""
+
+    __slots__ = ("_left", "_searched", "_state", "body", "chunks", "is_done")
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self.chunks = 0
+        self.is_done = False
+        self._state = _SIZE
+        self._left = 0
+        # Bytes of an unfinished trailer that are known to hold no end.
+        self._searched = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body as far as they are announced."""
+        return len(self.body) + self._left
+
+    def decode(self, data: bytes | bytearray, start: int) -> int:
+        """Decode from `start` on, at most some chunks; the place up to which the input is used. Raises `BadRequest`."""
+        end = len(data)
+        for _ in range(_BATCH):
+            if self._state == _SIZE:
+                place = self._size(data, start)
+                if place == start:
+                    return start
+                start = place
+            if self._state == _DATA:
+                count = min(self._left, end - start)
+                self.body += memoryview(data)[start : start + count]
+                self._left -= count
+                start += count
+                if self._left:
+                    return start
+                self._state = _END_OF_DATA
+            if self._state == _END_OF_DATA:
+                found = data[start : start + 2]
+                if not b"\r\n".startswith(found):
+                    raise BadRequest(400, "a chunk is longer than its size")
+                if len(found) < 2:
+                    return start
+                start += 2
+                self._state = _SIZE
+            if self._state == _TRAILER:
+                return self._trailers(data, start)
+            if start == end:
+                return start
+        return start
+
+    def _size(self, data: bytes | bytearray, start: int) -> int:
+        end = data.find(b"\r\n", start, start + MAX_CHUNK_LINE + 2)
+        if end < 0:
+            line = data[start : start + MAX_CHUNK_LINE + 2]
+            if (
+                len(line) > MAX_CHUNK_LINE + 1
+                or b"\n" in line
+                or _LINE.fullmatch(line.removesuffix(b"\r") or b"0") is None
+            ):
+                raise BadRequest(400, "the size of a chunk is malformed")
+            return start
+        found = _LINE.fullmatch(data, start, end)
+        if found is None:
+            raise BadRequest(400, "the size of a chunk is malformed")
+        self.chunks += 1
+        self._left = int(found[1], 16)
+        self._state = _DATA if self._left else _TRAILER
+        return end + 2
+
+    def _trailers(self, data: bytes | bytearray, start: int) -> int:
+        if data.startswith(b"\r\n", start):
+            self.is_done = True
+            return start + 2
+        end = data.find(b"\r\n\r\n", start + max(self._searched - 3, 0), start + MAX_TRAILERS)
+        if end < 0:
+            size = len(data) - start
+            if size >= MAX_TRAILERS:
+                raise BadRequest(431, f"trailers may have at most {MAX_TRAILERS} bytes")
+            if data.count(b"\n", start + self._searched) != data.count(b"\r\n", start + max(self._searched - 1, 0)):
+                raise BadRequest(400, "a line must end with CR LF")
+            self._searched = size
+            return start
+        if _TRAILERS.fullmatch(data, start, end + 2) is None:
+            raise BadRequest(400, "a trailer is malformed")
+        self.is_done = True
+        return end + 4

@@ -1,0 +1,193 @@
+"""The open connections of a listener by address: how many, how many bytes in flight, and which one to close first."""
+
+from collections import Counter
+from typing import Protocol
+
+from foreseal.server.callers import Peer, network_of
+from foreseal.server.transport_limits import TransportLimits
+
+NEVER = 0
+"""Rank of a connection that is not closed to make room."""
+IDLE, UNFINISHED = 1, 2
+"""Ranks: between requests; within a request, or a response that the client does not read."""
+
+# Seconds of protocol work that an address may do at once.
+_BURST = 2
+# A connection gets this part of the work of its address.
+_PART = 2
+# TLS handshakes of one address at once.
+MAX_HANDSHAKES = 16
+# Closed at once where there is no more room: one search finds the room for many.
+_EVICTED = 64
+
+
+class WorkBucket:
+    """Token bucket of protocol work.
+
+    A unit is a piece of input that makes work without being a request: a control frame, a fragment, a chunk, a read
+    that completes nothing. It may be overdrawn: what has arrived is processed, then nothing is read until it is even.
+    """
+
+    __slots__ = ("_burst", "_left", "_rate", "_time")
+
+    def __init__(self, rate: float, now: float) -> None:
+        self._rate = rate
+        self._burst = self._left = rate * _BURST
+        self._time = now
+
+    def spend(self, units: int, now: float) -> float:
+        """Spend units; return the seconds until the bucket is even again, 0 if it is."""
+        left = min(self._burst, self._left + (now - self._time) * self._rate) - units
+        self._left, self._time = left, now
+        return 0.0 if left >= 0 else -left / self._rate
+
+    def is_full(self, now: float) -> bool:
+        """Return `True` if nothing that was spent is missing."""
+        return self._left + (now - self._time) * self._rate >= self._burst
+
+
+class Tracked(Protocol):
+    """A connection in the table."""
+
+    account: "AddressAccount"
+    in_flight: int
+    """Bytes in flight that the table counts for it."""
+    since: float
+    """Time since which it is in its state."""
+
+    def rank(self) -> int:
+        """Return `NEVER`, `IDLE` or `UNFINISHED`."""
+
+    def abort(self) -> None:
+        """Close it at once."""
+
+
+class AddressAccount:
+    """Connections and bytes in flight of one address."""
+
+    __slots__ = ("address", "bytes", "connections", "handshakes", "is_limited", "work")
+
+    def __init__(self, address: str, work: WorkBucket, *, is_limited: bool) -> None:
+        self.address = address
+        self.is_limited = is_limited
+        """False for Unix sockets and trusted proxies: many callers share them."""
+        self.connections: set[Tracked] = set()
+        self.handshakes = 0
+        self.bytes = 0
+        self.work = work
+
+
+class ConnectionTable:
+    """Used from the event loop's thread only."""
+
+    def __init__(self, limits: TransportLimits, max_open: int, evicted: Counter[str]) -> None:
+        """`evicted` counts the connections that were closed to make room, by the limit."""
+        self.limits = limits
+        self.count = 0
+        """Connections, without those that are being closed to make room."""
+        self.total_bytes = 0
+        """Bytes in flight of all connections."""
+        self._max_open = max_open
+        self._evicted = evicted
+        self._accounts: dict[str, AddressAccount] = {}
+
+    def account(self, peer: Peer, now: float) -> AddressAccount:
+        """Return the account of the address that a connection comes from."""
+        address = "" if peer is None else network_of(peer[0])
+        found = self._accounts.get(address)
+        if found is None:
+            is_limited = bool(address) and peer is not None and not self.limits.is_proxy(peer[0])
+            found = AddressAccount(address, WorkBucket(self.limits.address_work, now), is_limited=is_limited)
+            self._accounts[address] = found
+        return found
+
+    def work_of_connection(self, now: float) -> WorkBucket:
+        """Return the bucket of a new connection."""
+        return WorkBucket(self.limits.address_work / _PART, now)
+
+    def has_room(self, account: AddressAccount) -> bool:
+        """Return `True` if one more connection of an address may open; an idle or slow one of it may make way."""
+        if account.is_limited and len(account.connections) + account.handshakes >= self.limits.address_connections:
+            candidates = [one for one in account.connections if one.rank()]
+            if not candidates:
+                return False
+            candidates.sort(key=_order)
+            for one in candidates[: max(1, self.limits.address_connections // 16)]:
+                self._evict(one, "address_connections")
+        return True
+
+    def make_room(self) -> bool:
+        """Close idle and slow connections where the listener is full; False if there is none."""
+        candidates = [one for account in self._accounts.values() for one in account.connections if one.rank()]
+        # Those of the addresses with the most first.
+        candidates.sort(key=lambda one: (-len(one.account.connections).bit_length(), *_order(one)))
+        for one in candidates[: max(1, min(_EVICTED, self._max_open // 16))]:
+            self._evict(one, "open")
+        return bool(candidates)
+
+    def add(self, connection: Tracked) -> None:
+        """Track a connection."""
+        connection.account.connections.add(connection)
+        self.count += 1
+
+    def remove(self, connection: Tracked, now: float) -> None:
+        """Stop tracking a connection."""
+        self.count_bytes(connection, 0)
+        account = connection.account
+        self._discard(connection)
+        self.forget(account, now)
+
+    def forget(self, account: AddressAccount, now: float) -> None:
+        """Drop the account of an address without connections whose bucket is full."""
+        if not account.connections and not account.handshakes and account.work.is_full(now):
+            self._accounts.pop(account.address, None)
+
+    def sweep(self, now: float) -> None:
+        """Drop the accounts that are not needed any more."""
+        for account in tuple(self._accounts.values()):
+            self.forget(account, now)
+
+    def count_bytes(self, connection: Tracked, count: int) -> bool:
+        """Set the bytes in flight of a connection; False if it has too many or has to make way for others."""
+        more = count - connection.in_flight
+        if not more:
+            return True
+        account = connection.account
+        connection.in_flight = count
+        account.bytes += more
+        self.total_bytes += more
+        if more < 0:
+            return True
+        limits = self.limits
+        if count > limits.connection_bytes:
+            return False
+        if account.is_limited and account.bytes > limits.address_bytes:
+            return False
+        while self.total_bytes > limits.total_bytes:
+            victim = self._largest()
+            if victim is connection:
+                return False
+            self._evict(victim, "total_bytes")
+        return True
+
+    def _largest(self) -> Tracked:
+        """Return the connection with the most bytes in flight, of the address with the most."""
+        account = max(self._accounts.values(), key=lambda account: account.bytes)
+        return max(account.connections, key=lambda one: one.in_flight)
+
+    def _evict(self, connection: Tracked, limit: str) -> None:
+        self._evicted[limit] += 1
+        self.count_bytes(connection, 0)
+        self._discard(connection)
+        connection.abort()
+
+    def _discard(self, connection: Tracked) -> None:
+        connections = connection.account.connections
+        if connection in connections:
+            connections.discard(connection)
+            self.count -= 1
+
+
+def _order(connection: Tracked) -> tuple[int, float]:
+    """Order in which connections of one address make way: slow before idle ones, the oldest first."""
+    return -connection.rank(), connection.since

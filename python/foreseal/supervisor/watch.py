@@ -1,0 +1,72 @@
+"""Judges the heartbeats of a process.
+
+started  ->  heartbeats  ->  "stopping"  ->  ended
+    busy      heartbeat          stop            the time that silence may last
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from foreseal.server.heartbeat import STOPPING, Heartbeat
+from foreseal.server.settings import Settings
+
+NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds after which a process counts as wedged; infinite for never."""
+
+    heartbeat: float
+    """Without a heartbeat, or without progress of a writing thread that does nothing."""
+    busy: float
+    """Without progress of a writing thread that computes or uses the disk, and until the first heartbeat."""
+    stop: float
+    """From the heartbeat which shows that the process stops to its end."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Timeouts":
+        """Return the time-outs of the settings, where 0 is never."""
+        heartbeat, busy = settings.listen.heartbeat_timeout / 1000, settings.listen.busy_timeout / 1000
+        return cls(heartbeat or NEVER, busy or NEVER, max(busy or NEVER, settings.stop_time))
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two heartbeats: several fit into the shorter time-out."""
+        return min(0.5, self.heartbeat / 6, self.busy / 6)
+
+
+class Watch:
+    """Finds out if one process is wedged. Time is passed in, in seconds."""
+
+    def __init__(self, timeouts: Timeouts, now: float) -> None:
+        """Watch a process that is started at `now`."""
+        self._timeouts = timeouts
+        self._limit = timeouts.busy
+        self._checked = now
+        self._silent = 0.0
+
+    def hear(self, heartbeat: Heartbeat, now: float) -> str | None:
+        """Accept a heartbeat; return the reason if it shows that the process is wedged."""
+        self._checked, self._silent = now, 0.0
+        self._limit = self._timeouts.stop if heartbeat.phase == STOPPING else self._timeouts.heartbeat
+        if heartbeat.idle >= self._timeouts.heartbeat:
+            return f"no progress for {heartbeat.idle:.1f} s while {heartbeat.phase}"
+        if heartbeat.stalled >= self._timeouts.busy:
+            return f"busy without progress for {heartbeat.stalled:.1f} s while {heartbeat.phase}"
+        return None
+
+    def check(self, now: float, in_disk_sleep: Callable[[], bool]) -> str | None:
+        """Judge the silence up to `now`; return the reason if it shows that the process is wedged.
+
+        To be called every `Timeouts.interval`. Time between two calls beyond twice that does not count: this process
+        did not run, or the machine stood still, and the watched process with it. A process that waits for a disk in the
+        kernel gets the longer time: a signal does not end that wait.
+        """
+        self._silent += min(now - self._checked, 2 * self._timeouts.interval)
+        self._checked = now
+        if self._silent < self._limit:
+            return None
+        if self._silent < self._timeouts.busy and in_disk_sleep():
+            return None
+        return f"no heartbeat for {self._silent:.1f} s"

@@ -1,0 +1,79 @@
+//! What a data directory is: its genesis file, and who signs its steps. The file `identity.json`, with a checksum.
+
+use std::path::{Path, PathBuf};
+
+use alloy_primitives::Address;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    NodeError,
+    checked_file::{self, Checksum, Content, DamagedFile},
+};
+
+/// Name of the file.
+pub(crate) const IDENTITY: &str = "identity.json";
+/// The newest format that this program reads, and the one it writes.
+const FORMAT: u32 = 1;
+
+/// A signer, from a block on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignerSince {
+    pub address: Address,
+    /// First block whose steps it may have signed.
+    pub first_block: u64,
+}
+
+/// Identity of a data directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirIdentity {
+    pub format: u32,
+    pub chain_id: u64,
+    /// Checksum of `genesis.json`.
+    pub genesis: Checksum,
+    /// Oldest first; the last one signs.
+    pub signers: Vec<SignerSince>,
+}
+
+impl DirIdentity {
+    /// Of a directory in which nothing was signed.
+    pub(crate) fn new(chain_id: u64, genesis: &[u8]) -> Self {
+        Self { format: FORMAT, chain_id, genesis: Checksum::of(genesis), signers: Vec::new() }
+    }
+
+    /// Reads that of the data directory; `None` if it has none, as those of older programs.
+    ///
+    /// # Errors
+    /// [`NodeError::Damaged`] when a bit of it was changed.
+    pub fn read(datadir: &Path) -> Result<Option<Self>, NodeError> {
+        let path = datadir.join(IDENTITY);
+        let found = checked_file::read(&path, checked_file::unseal_json)
+            .map_err(|error| NodeError::io("read", &path, &error))?;
+        let Some(content) = found else { return Ok(None) };
+        // One without a checksum was never written.
+        let Content::Checked(bytes) = content? else { return Err(damaged(path)) };
+        match serde_json::from_slice::<Self>(&bytes) {
+            Ok(identity) if identity.format == FORMAT => Ok(Some(identity)),
+            Ok(identity) => Err(NodeError::NewerIdentity { path, found: identity.format, supported: FORMAT }),
+            Err(_) => Err(damaged(path)),
+        }
+    }
+
+    /// Writes it durably.
+    pub(crate) fn write(&self, datadir: &Path) -> Result<(), NodeError> {
+        let path = datadir.join(IDENTITY);
+        let text = serde_json::to_vec_pretty(self).map_err(foreseal_types::GenesisError::from)?;
+        checked_file::replace(&path, &checked_file::seal_json(&text))
+            .map_err(|error| NodeError::io("write", &path, &error))
+    }
+
+    /// The one who signs now; `None` where nothing was signed.
+    pub fn signer(&self) -> Option<Address> {
+        self.signers.last().map(|signer| signer.address)
+    }
+}
+
+fn damaged(path: PathBuf) -> NodeError {
+    DamagedFile { path, mismatch: checked_file::Mismatch { offset: None } }.into()
+}

@@ -1,0 +1,233 @@
+//! What is lost where the journal ends before another record of this node proves that it went on.
+
+use std::{fmt, path::Path, sync::Arc};
+
+use alloy_primitives::B256;
+use foreseal_journal::{
+    Append, Disk, EndMark, Identity, JournalError, OfflineJournal, Past, RealDisk, Repair, Report, Tip,
+};
+use foreseal_store::Store;
+use serde::Serialize;
+
+use crate::{NodeError, StartError, StoreSettings, offline::open_store_to_read, start::sealed_by};
+
+/// A sealed block, and where in the journal the chain ended with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sealed {
+    pub number: u64,
+    pub hash: B256,
+    pub sequence: u64,
+    /// Records of that append up to it.
+    pub records: usize,
+}
+
+/// The sealed blocks of the chain that the appends end with, oldest first, as far as they go back; `None` if they name
+/// none.
+pub(crate) fn sealed_chain<E>(
+    genesis: B256,
+    appends: impl Iterator<Item = Result<Append, E>>,
+) -> Result<Option<Vec<Sealed>>, E> {
+    let mut chain: Vec<Sealed> = Vec::new();
+    for append in appends {
+        let Append { sequence, records } = append?;
+        if sequence == 0 {
+            chain.push(Sealed { number: 0, hash: genesis, sequence: 0, records: 0 });
+        }
+        for (at, record) in records.iter().enumerate() {
+            if let Some((number, hash)) = sealed_by(record) {
+                chain.truncate(chain.partition_point(|before| before.number < number));
+                chain.push(Sealed { number, hash, sequence, records: at + 1 });
+            }
+        }
+    }
+    Ok((!chain.is_empty()).then_some(chain))
+}
+
+/// The newest of these blocks that the store has too.
+pub(crate) fn common(store: &Store, sealed: &[Sealed]) -> Result<Option<Sealed>, NodeError> {
+    let reader = store.reader()?;
+    for place in sealed.iter().rev() {
+        if reader.block_hash(place.number)? == Some(place.hash) {
+            return Ok(Some(*place));
+        }
+    }
+    Ok(None)
+}
+
+/// What the journal has lost, as far as store and recorded end show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChainLoss {
+    /// Sequence number after the newest append that the journal still has.
+    pub next: u64,
+    /// Appends that are gone.
+    pub appends: u64,
+    /// First and last number of the sealed blocks that only the store still has.
+    pub blocks: Option<(u64, u64)>,
+    /// Steps and transactions of these blocks.
+    pub steps: u64,
+    pub transactions: u64,
+    /// The newest block and step that were recorded.
+    pub tip: Option<Tip>,
+    /// The block that the chain would go back to.
+    pub back_to: Option<u64>,
+}
+
+impl ChainLoss {
+    /// Compares the store and the recorded end with the first `next` appends of the journal; `None` if they prove no more
+    /// than those.
+    pub(crate) fn find(
+        store: &Store,
+        past: &Past,
+        next: u64,
+        mark: Option<&EndMark>,
+    ) -> Result<Option<Self>, NodeError> {
+        let progress = store.progress()?;
+        let stored = progress.head.map_or(0, |_| progress.journal_sequence.saturating_add(1));
+        // A store without blocks after genesis has been told of append 0 at most.
+        let stored = if progress.head.is_none_or(|head| head.number == 0) { 0 } else { stored };
+        let recorded = mark.map_or(0, |mark| mark.next);
+        if stored.max(recorded) <= next {
+            return Ok(None);
+        }
+        let mut loss = Self { next, appends: stored.max(recorded) - next, ..Self::default() };
+        loss.tip = mark.filter(|mark| mark.next > next).map(|mark| mark.tip);
+        if stored > next {
+            loss.add_stored(store, past)?;
+        }
+        Ok(Some(loss))
+    }
+
+    fn add_stored(&mut self, store: &Store, past: &Past) -> Result<(), NodeError> {
+        let appends = past.until(self.next).wholes(0)?;
+        let appends = appends.map(|append| {
+            let append = append?;
+            // Records that cannot be read name no block.
+            let records = append.decode().map(|append| append.records).unwrap_or_default();
+            Ok::<_, JournalError>(Append { sequence: append.sequence, records })
+        });
+        let sealed = sealed_chain(store.options().genesis, appends)?.unwrap_or_default();
+        self.back_to = common(store, &sealed)?.map(|place| place.number);
+        let (Some(back_to), Some(head)) = (self.back_to, store.head()?) else { return Ok(()) };
+        let reader = store.reader()?;
+        for number in back_to + 1..=head.number {
+            let Some((_, record)) = reader.record(number)? else { continue };
+            self.steps += u64::from(record.steps);
+            self.transactions += u64::from(record.transactions);
+        }
+        if back_to < head.number {
+            self.blocks = Some((back_to + 1, head.number));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ChainLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { next, appends, blocks, steps, transactions, tip, back_to } = self;
+        let last = next.saturating_add(*appends).saturating_sub(1);
+        write!(f, "{appends} appends ({next} to {last})")?;
+        if let Some((first, end)) = blocks {
+            let count = end - first + 1;
+            write!(
+                f,
+                ", {count} sealed blocks ({first} to {end}) with {steps} steps and {transactions} transactions"
+            )?;
+        }
+        if let Some(tip @ Tip { step: Some(_), .. }) = tip {
+            write!(f, ", the block in progress with {} transactions{tip}", tip.transactions)?;
+        } else if let Some(tip) = tip {
+            write!(f, "{tip}")?;
+        }
+        match back_to {
+            Some(back_to) => write!(f, "; the store would go back to block {back_to}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// As the error of a start: what is lost, where the journal has lost something.
+pub(crate) fn explain(error: JournalError, store: &Store, past: &Past) -> NodeError {
+    let JournalError::Missing { next, mark, place, .. } = &error else { return error.into() };
+    let head = store.head().ok().flatten().map_or(0, |head| head.number);
+    if *next == 0 && head > 0 {
+        return StartError::JournalGone { head }.into();
+    }
+    match ChainLoss::find(store, past, *next, Some(mark)) {
+        Ok(Some(loss)) => StartError::Lost { place: *place, loss: Box::new(loss) }.into(),
+        // The journal's own words, where the store cannot be read.
+        Ok(None) | Err(_) => error.into(),
+    }
+}
+
+/// The repair of a data directory's journal, planned and not done. The directory is locked meanwhile.
+pub struct JournalRepair {
+    journal: OfflineJournal,
+    repair: Option<Repair>,
+    report: Report,
+    chain: Option<ChainLoss>,
+}
+
+impl JournalRepair {
+    /// Compares the journal of a data directory with its recorded end and the store. Changes nothing.
+    ///
+    /// # Errors
+    /// What prevents reading the journal; a store that cannot be read proves nothing.
+    pub fn plan(datadir: &Path) -> Result<Self, JournalRepairError> {
+        let journal = OfflineJournal::lock(datadir)?;
+        let (report, mut repair) = journal.plan_repair()?;
+        let chain = match lost(datadir, &journal, &report) {
+            Ok(chain) => chain,
+            Err(error) => {
+                tracing::warn!(%error, "the store cannot be read, so it proves nothing");
+                None
+            }
+        };
+        if repair.is_none() && chain.is_some() {
+            repair = Some(journal.plan_acceptance()?);
+        }
+        Ok(Self { journal, repair, report, chain })
+    }
+
+    /// What the journal holds.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// What [`Self::apply`] gives up of the journal; `None` if there is nothing to do.
+    pub fn loss(&self) -> Option<&foreseal_journal::Loss> {
+        self.repair.as_ref().map(Repair::loss)
+    }
+
+    /// What is lost as store and recorded end show it.
+    pub fn chain(&self) -> Option<&ChainLoss> {
+        self.chain.as_ref()
+    }
+
+    /// Cuts the journal where it is damaged and records that the loss is accepted: at the next start the store goes back.
+    pub fn apply(self) -> Result<(), JournalError> {
+        let Self { journal, repair, .. } = self;
+        let done = repair.map_or(Ok(()), Repair::apply);
+        drop(journal);
+        done
+    }
+}
+
+/// Why a repair cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalRepairError {
+    #[error(transparent)]
+    Offline(#[from] foreseal_journal::OfflineError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+fn lost(datadir: &Path, journal: &OfflineJournal, report: &Report) -> Result<Option<ChainLoss>, NodeError> {
+    let store = open_store_to_read(datadir, &StoreSettings::default())?;
+    let options = store.options();
+    let identity = Identity { chain_id: options.chain_id, genesis: options.genesis };
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    let past = Past::new(journal.folder().to_owned(), disk, identity, u64::MAX);
+    let mark = journal.recorded_end().ok().flatten();
+    let next = report.first_sequence.saturating_add(report.appends);
+    ChainLoss::find(&store, &past, next, mark.as_ref())
+}

@@ -1,0 +1,285 @@
+//! Repair of a damaged store.
+//!
+//! ```text
+//!   survey -> plan (shown) -> the repaired store beside the damaged one -> swap -> replay of the journal
+//! ```
+//!
+//! The damaged store stays as `store.damaged`. Where the replay fails it gets its place back.
+
+use std::{
+    fs::{self, File},
+    io,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use foreseal_journal::{OfflineError, RealDisk, Report, check, journal_folder};
+use foreseal_store::{Fault, Options, Store, StoreError, Verifying};
+use foreseal_types::ChainSpec;
+
+use crate::{
+    BackupError, Copied, Manifest, NodeError, Settings, StoreSettings,
+    backup::restore,
+    datadir::{DataDir, stored_spec},
+    start::{genesis_hash, start},
+    store_link::Beside,
+};
+
+const STORE: &str = "store";
+const REPAIRED: &str = "store.repaired";
+const DAMAGED: &str = "store.damaged";
+const RESTORED: &str = "store.restored";
+
+/// Why a store cannot be repaired.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreRepairError {
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    #[error(transparent)]
+    Journal(#[from] OfflineError),
+    #[error("{} is left of an earlier repair: remove it first", .0.display())]
+    Unfinished(PathBuf),
+    #[error("the store cannot be repaired: {0}")]
+    Impossible(&'static str),
+}
+
+impl From<StoreError> for StoreRepairError {
+    fn from(error: StoreError) -> Self {
+        Self::Node(error.into())
+    }
+}
+
+/// How a store is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairMethod {
+    /// Nothing is damaged.
+    Nothing,
+    /// What is sound is copied, and the rest made again from it.
+    Rewrite,
+    /// The store of the backup takes its place, and the journal is replayed from there.
+    Backup,
+    /// The whole journal is replayed.
+    Replay,
+    /// Nothing at hand has what is lost.
+    Impossible(&'static str),
+}
+
+/// What is damaged, and what a repair does about it.
+#[derive(Clone, Debug)]
+pub struct RepairPlan {
+    pub faults: Vec<Fault>,
+    /// How many there are.
+    pub fault_count: u64,
+    pub method: RepairMethod,
+}
+
+/// How far a repair is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repairing {
+    Verifying(Verifying),
+    /// Entries or blocks.
+    Rewriting {
+        done: u64,
+        of: u64,
+    },
+    Restoring(Copied),
+    /// Records of the journal so far.
+    Replaying {
+        records: u64,
+    },
+}
+
+/// Hears how far a repair is, and may end it.
+pub type Watch<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
+
+/// A data directory, on which no node runs, and what its store is repaired from.
+pub struct StoreRepair<'p> {
+    datadir: &'p Path,
+    settings: StoreSettings,
+    backup: Option<&'p Path>,
+    spec: Arc<ChainSpec>,
+    lock: DataDir,
+}
+
+impl<'p> StoreRepair<'p> {
+    /// Locks the data directory.
+    pub fn lock(
+        datadir: &'p Path,
+        settings: &StoreSettings,
+        backup: Option<&'p Path>,
+    ) -> Result<Self, StoreRepairError> {
+        settings.check().map_err(NodeError::from)?;
+        let missing = || NodeError::NoGenesis { datadir: datadir.to_owned() };
+        let spec = Arc::new(stored_spec(datadir)?.ok_or_else(missing)?);
+        let lock = DataDir::lock(datadir)?;
+        for name in [DAMAGED, RESTORED] {
+            let path = datadir.join(name);
+            if path.exists() {
+                return Err(StoreRepairError::Unfinished(path));
+            }
+        }
+        Ok(Self { datadir, settings: *settings, backup, spec, lock })
+    }
+
+    fn open(&self) -> Result<Store, StoreError> {
+        let options = Options {
+            map_size: self.settings.map_size,
+            read_only: true,
+            ..Options::new(self.spec.chain_id(), genesis_hash(&self.spec))
+        };
+        Store::open(self.datadir.join(STORE), options)
+    }
+
+    /// Verifies the store, and chooses what to do. Changes nothing.
+    pub fn plan(&self, watch: Watch<'_>) -> Result<RepairPlan, StoreRepairError> {
+        let (faults, fault_count, derived) = match self.survey(watch) {
+            Ok(found) => found,
+            // What cannot be opened has a fault of its own.
+            Err(error) if error.is_damage() || is_lost(&error) => {
+                let why = error.to_string();
+                (vec![Fault { table: "", key: Vec::new(), why }], 1, false)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let method = if fault_count == 0 {
+            RepairMethod::Nothing
+        } else if derived {
+            RepairMethod::Rewrite
+        } else {
+            self.replacement()?
+        };
+        Ok(RepairPlan { faults, fault_count, method })
+    }
+
+    /// The faults, how many there are, and whether what is damaged follows from the rest.
+    fn survey(&self, watch: Watch<'_>) -> Result<(Vec<Fault>, u64, bool), StoreError> {
+        let store = self.open()?;
+        let survey = store.survey()?;
+        let verified = store.verify(&mut |step| watch(Repairing::Verifying(step)))?;
+        let derived = survey.is_derived() && verified.faults.iter().all(|fault| survey.follows(fault.table));
+        Ok((verified.faults, verified.fault_count, derived))
+    }
+
+    /// What has the store's blocks beside the store.
+    fn replacement(&self) -> Result<RepairMethod, StoreRepairError> {
+        let folder = journal_folder(self.datadir)?;
+        let Report { first_sequence, fault, .. } =
+            check(&folder, Arc::new(RealDisk)).map_err(NodeError::from)?;
+        if fault.is_some() {
+            return Ok(RepairMethod::Impossible(
+                "the journal is damaged as well: see `foreseal journal check`, and restore a backup into a new folder",
+            ));
+        }
+        if let Some(backup) = self.backup {
+            let manifest = Manifest::read(backup)?;
+            let (chain_id, genesis) = (self.spec.chain_id(), genesis_hash(&self.spec));
+            return Ok(if (manifest.chain_id, manifest.genesis) != (chain_id, genesis) {
+                RepairMethod::Impossible("the backup is of another chain")
+            } else if manifest.journal_sequence < first_sequence {
+                RepairMethod::Impossible("the journal begins after the block with which the backup ends")
+            } else {
+                RepairMethod::Backup
+            });
+        }
+        Ok(if first_sequence == 0 {
+            RepairMethod::Replay
+        } else {
+            RepairMethod::Impossible(
+                "the journal begins after block 1: name a backup with --backup, or restore one into a new folder",
+            )
+        })
+    }
+
+    /// Does what was planned.
+    ///
+    /// # Errors
+    /// Then the damaged store is where it was.
+    pub fn apply(&self, method: RepairMethod, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+        let repaired = self.datadir.join(REPAIRED);
+        if repaired.exists() {
+            fs::remove_dir_all(&repaired).map_err(io_error("remove", &repaired))?;
+        }
+        match method {
+            RepairMethod::Nothing => return Ok(()),
+            RepairMethod::Impossible(why) => return Err(StoreRepairError::Impossible(why)),
+            RepairMethod::Rewrite => {
+                let mut report = |step: foreseal_store::Rewriting| {
+                    watch(Repairing::Rewriting { done: step.done, of: step.of })
+                };
+                drop(self.open()?.rewrite(&repaired, &mut report)?);
+            }
+            RepairMethod::Backup => self.restore(&repaired, watch)?,
+            RepairMethod::Replay => {}
+        }
+        self.swap(&repaired)?;
+        let replayed = self.replay(watch);
+        if replayed.is_err() {
+            let (store, damaged) = (self.datadir.join(STORE), self.datadir.join(DAMAGED));
+            if store.exists() {
+                fs::remove_dir_all(&store).map_err(io_error("remove", &store))?;
+            }
+            if damaged.exists() {
+                fs::rename(&damaged, &store).map_err(io_error("rename", &damaged))?;
+            }
+        }
+        replayed
+    }
+
+    /// Makes the store of the backup ready.
+    fn restore(&self, repaired: &Path, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+        let Some(backup) = self.backup else {
+            return Err(StoreRepairError::Impossible("no backup is named"));
+        };
+        let whole = self.datadir.join(RESTORED);
+        let restored = restore(backup, &whole, self.settings.map_size, &mut |copied| {
+            watch(Repairing::Restoring(copied))
+        });
+        let store = whole.join(STORE);
+        let moved = match restored {
+            Ok(_) => fs::rename(&store, repaired).map_err(|e| io_error("rename", &store)(e).into()),
+            Err(error) => Err(StoreRepairError::from(error)),
+        };
+        // What is left of the backup is its journal: the data directory has its own.
+        if whole.exists() {
+            fs::remove_dir_all(&whole).map_err(io_error("remove", &whole))?;
+        }
+        moved
+    }
+
+    /// Puts the repaired store, if there is one, in the place of the damaged one.
+    fn swap(&self, repaired: &Path) -> Result<(), NodeError> {
+        let (store, damaged) = (self.datadir.join(STORE), self.datadir.join(DAMAGED));
+        if store.exists() {
+            fs::rename(&store, &damaged).map_err(io_error("rename", &store))?;
+        }
+        if repaired.exists() {
+            fs::rename(repaired, &store).map_err(io_error("rename", repaired))?;
+        }
+        File::open(self.datadir).and_then(|folder| folder.sync_all()).map_err(io_error("sync", self.datadir))
+    }
+
+    /// Replays what the journal has beyond the store, and waits until it is stored.
+    fn replay(&self, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+        let store = self.lock.open_store(&self.spec, &self.settings)?;
+        let settings = Settings { store: self.settings, ..Settings::new(self.datadir.to_owned()) };
+        let files = (store, Arc::new(RealDisk) as _, Beside::default());
+        let mut broken = false;
+        let mut report = |records| broken |= watch(Repairing::Replaying { records }).is_break();
+        let started = start(&self.lock, self.spec.clone(), &settings, files, &mut report)?;
+        started.link.drain().map_err(NodeError::from)?;
+        if broken { Err(StoreError::Interrupted.into()) } else { Ok(()) }
+    }
+}
+
+/// Returns `true` if there is no store that could be opened.
+fn is_lost(error: &StoreError) -> bool {
+    matches!(error, StoreError::Absent { .. } | StoreError::NotAStore { .. } | StoreError::Truncated { .. })
+}
+
+fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> NodeError {
+    let path = path.to_owned();
+    move |error| NodeError::io(what, &path, &error)
+}

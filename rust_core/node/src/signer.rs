@@ -1,0 +1,140 @@
+//! One signer for a data directory: whose key may sign the steps that follow.
+//!
+//! The signer's address is recorded in `identity.json` when the directory is made. For a directory of an older program, it is the one
+//! that the newest signed step recovers to.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+use foreseal_journal::{Disk, Identity, Past, Record};
+use foreseal_store::Store;
+use foreseal_types::{ChainSpec, Flashblock, Promise, PromiseDomain, StepSignature, mutant};
+
+use crate::{KeyError, NodeError, Settings, SignerSince, StepSigner, Surroundings, datadir::DataDir};
+
+/// Blocks of the store in which a signed step is looked for, from the newest on.
+const SEARCHED: u64 = 1_024;
+
+/// Reads or makes the key that signs, and records its address; `None` on a node that makes no steps.
+///
+/// # Errors
+/// [`KeyError::Missing`] and [`KeyError::OtherSigner`] when the steps in the directory were signed by another key, unless the
+/// settings ask for a new signer.
+pub(crate) fn admit_signer(
+    datadir: &DataDir,
+    settings: &Settings,
+    spec: &ChainSpec,
+    store: &Store,
+    surroundings: &mut Surroundings,
+) -> Result<Option<StepSigner>, NodeError> {
+    let chain_id = spec.chain_id();
+    let (mut identity, recorded) = datadir.identity(chain_id)?;
+    if !settings.produce {
+        if !recorded {
+            identity.write(datadir.path())?;
+        }
+        return Ok(None);
+    }
+    let mut expected = identity.signer();
+    if expected.is_none() {
+        expected = newest_signer(datadir, store, chain_id, &surroundings.disk)?;
+    }
+    let own = datadir.key();
+    let path = settings.sequencer_key.as_deref().unwrap_or(&own);
+    let may_change = settings.new_sequencer_key || mutant!("skip-signer-check");
+    let signer = match (&settings.sequencer_key, expected) {
+        (Some(_), _) => StepSigner::read(path, chain_id)?,
+        (None, Some(signer)) if !may_change && !path.exists() => {
+            return Err(KeyError::Missing { path: path.to_owned(), signer }.into());
+        }
+        (None, _) => StepSigner::read_or_make(path, chain_id, &mut surroundings.secret)?,
+    };
+    let found = signer.address();
+    if let Some(expected) = expected
+        && expected != found
+        && !may_change
+    {
+        return Err(KeyError::OtherSigner { path: path.to_owned(), found, expected }.into());
+    }
+    // The signer of an older program's directory has signed from its beginning, as far as is known.
+    let first = match (identity.signers.is_empty(), expected) {
+        (true, Some(expected)) => Some(SignerSince { address: expected, first_block: 0 }),
+        _ => None,
+    };
+    identity.signers.extend(first);
+    let changed = identity.signer() != Some(found);
+    if changed {
+        let first_block = store.head()?.map_or(0, |head| head.number.saturating_add(1));
+        if let Some(expected) = expected {
+            tracing::warn!(before = %expected, now = %found, first_block, "the steps have a new signer");
+        }
+        identity.signers.push(SignerSince { address: found, first_block });
+    }
+    if changed || !recorded || first.is_some() {
+        identity.write(datadir.path())?;
+    }
+    Ok(Some(signer))
+}
+
+/// The signer of the newest signed step that journal or store holds; `None` if neither has one.
+fn newest_signer(
+    datadir: &DataDir,
+    store: &Store,
+    chain_id: u64,
+    disk: &Arc<dyn Disk>,
+) -> Result<Option<Address>, NodeError> {
+    let domain = PromiseDomain::of(chain_id);
+    let newest = match newest_in_journal(datadir, store, chain_id, disk.clone())? {
+        Some(step) => Some(step),
+        None => newest_in_store(store)?,
+    };
+    Ok(newest.and_then(|(promise, signature)| promise.signer(domain, &signature)))
+}
+
+type Signed = (Promise, StepSignature);
+
+fn newest_in_journal(
+    datadir: &DataDir,
+    store: &Store,
+    chain_id: u64,
+    disk: Arc<dyn Disk>,
+) -> Result<Option<Signed>, NodeError> {
+    let identity = Identity { chain_id, genesis: store.options().genesis };
+    let past = Past::new(datadir.journal(), disk, identity, u64::MAX);
+    let mut newest = None;
+    // Damage is reported when the journal is opened; what is before it counts.
+    let Ok(appends) = past.wholes(store.progress()?.journal_sequence) else { return Ok(None) };
+    for append in appends.map_while(Result::ok) {
+        for record in append.decode().map(|append| append.records).unwrap_or_default() {
+            if let Record::Step(step) | Record::Override { step, .. } = record
+                && let Some(signature) = step.signature
+            {
+                newest = Some((promise_of(&step), signature));
+            }
+        }
+    }
+    Ok(newest)
+}
+
+fn promise_of(step: &Flashblock) -> Promise {
+    let Flashblock { number, index, hash, previous, time, .. } = *step;
+    Promise { number, index, hash, previous, time }
+}
+
+fn newest_in_store(store: &Store) -> Result<Option<Signed>, NodeError> {
+    let Some(head) = store.head()? else { return Ok(None) };
+    let reader = store.reader()?;
+    for number in (head.number.saturating_sub(SEARCHED)..=head.number).rev() {
+        let Some(steps) = reader.steps(number)? else { continue };
+        let Some(at) = steps.iter().rposition(|step| step.signature.is_some()) else { continue };
+        let Some(signature) = steps[at].signature else { continue };
+        let previous = match at.checked_sub(1) {
+            Some(before) => steps[before].hash,
+            None => steps[at].header.parent_hash,
+        };
+        let hash: B256 = steps[at].hash;
+        let index = u64::try_from(at).unwrap_or(u64::MAX);
+        return Ok(Some((Promise { number, index, hash, previous, time: steps[at].time }, signature)));
+    }
+    Ok(None)
+}

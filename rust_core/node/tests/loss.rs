@@ -1,0 +1,177 @@
+//! A journal that has lost what was visible: nothing is contradicted, and only a repair continues.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{fs, path::Path, sync::Arc};
+
+use foreseal_journal::{Identity, Journal, JournalError, OfflineJournal, Options, RealDisk};
+use foreseal_node::{
+    JournalRepair, NodeError, Phase, ProductionError, Settings, StartError, SteppedClock, StoreSettings,
+};
+use foreseal_testkit::{Fees, Wallet, wait_for};
+use support::{
+    Bench, fingerprint,
+    pair::{caught_up, follow_here, serving},
+    settings,
+};
+
+const SEGMENT: &str = "journal/0000000001.segment";
+
+fn busy(bench: &mut Bench, wallets: &[Wallet], blocks: u64) {
+    for _ in 0..blocks {
+        let nonce = bench.view().pending().number() - 1;
+        bench.node.submit(&wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default())).unwrap();
+        bench.tick();
+        bench.seal();
+    }
+}
+
+/// Zeroes the last 40 % of the journal that is used.
+fn zero_the_tail(datadir: &Path) {
+    let path = datadir.join(SEGMENT);
+    let mut bytes = fs::read(&path).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    bytes[used * 6 / 10..used].fill(0);
+    fs::write(path, bytes).unwrap();
+}
+
+fn lost(settings: &Settings, clock: &Arc<SteppedClock>) -> String {
+    let refused = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).err().expect("refused");
+    assert!(matches!(refused, NodeError::Start(StartError::Lost { .. })), "{refused}");
+    refused.to_string()
+}
+
+/// The finding: after a clean stop, with the store retained.
+#[test]
+fn a_zeroed_tail_is_rejected_and_the_loss_is_exact() {
+    for without_mark in [false, true] {
+        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+        let datadir = folder.path();
+        let settings = settings(datadir, &wallets);
+        let clock = Arc::<SteppedClock>::default();
+        let mut bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+        busy(&mut bench, &wallets, 10);
+        bench.node.save().unwrap();
+        let before = fingerprint(&bench.view());
+        drop(bench);
+        let whole = fs::read(datadir.join(SEGMENT)).unwrap();
+        zero_the_tail(datadir);
+        if without_mark {
+            // Then the store alone proves it.
+            fs::remove_file(datadir.join("journal.end")).unwrap();
+        }
+        let first = lost(&settings, &clock);
+        assert_eq!(lost(&settings, &clock), first, "a refused start changes nothing");
+        assert!(first.contains("only `foreseal journal repair` continues"), "{first}");
+
+        let repair = JournalRepair::plan(datadir).unwrap();
+        let chain = repair.chain().unwrap().clone();
+        let (from, to) = chain.blocks.unwrap();
+        assert_eq!((to, chain.back_to), (10, Some(from - 1)));
+        assert_eq!(chain.transactions, to - from + 1, "one a block");
+        assert!(chain.steps >= 2 * chain.transactions);
+        assert_eq!(chain.tip.is_some(), !without_mark);
+        assert!(first.contains(&chain.to_string()), "{first}\n{chain}");
+        drop(repair);
+        assert_eq!(lost(&settings, &clock), first, "a plan changes nothing");
+
+        // The journal as it was starts as before.
+        let damaged = fs::read(datadir.join(SEGMENT)).unwrap();
+        fs::write(datadir.join(SEGMENT), whole).unwrap();
+        let bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+        assert_eq!(fingerprint(&bench.view()), before);
+        drop(bench);
+        fs::write(datadir.join(SEGMENT), damaged).unwrap();
+        lost(&settings, &clock);
+
+        JournalRepair::plan(datadir).unwrap().apply().unwrap();
+        let mut bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+        let after = fingerprint(&bench.view());
+        assert_eq!(bench.view().latest().number(), from - 1);
+        assert!(after.iter().all(|step| before.contains(step)), "what is left is what was");
+        bench.seal();
+        drop(bench);
+        Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    }
+}
+
+#[test]
+fn a_journal_that_another_writer_opened_is_not_written() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let datadir = folder.path();
+    let clock = Arc::<SteppedClock>::default();
+    let mut bench = Bench::open(settings(datadir, &wallets), clock.clone(), Arc::new(RealDisk)).unwrap();
+    busy(&mut bench, &wallets, 1);
+    let before = bench.view().place();
+    // As if the lock had not kept it away.
+    let genesis = bench.node.store().options().genesis;
+    let identity = Identity { chain_id: bench.node.spec().chain_id(), genesis };
+    let options = Options::new(identity, [9; 32]);
+    let _second = Journal::open(&datadir.join("journal"), Arc::new(RealDisk), options).unwrap();
+    bench.node.submit(&wallets[0].transfer(1, wallets[1].address, 1, Fees::default())).unwrap();
+    let error = bench.try_tick().unwrap_err();
+    assert!(matches!(error, ProductionError::Journal(JournalError::Fenced { .. })), "{error}");
+    assert_eq!(bench.view().place(), before, "nothing is shown");
+    let health = bench.node.status().healthy(bench.node.tick_limit()).unwrap_err();
+    assert!(health.contains("fenced by another writer with epoch 2"), "{health}");
+    assert!(bench.try_tick().is_err());
+}
+
+/// An older copy of everything on the disk: only a follower that runs still has seen more.
+#[test]
+fn a_follower_that_has_seen_more_stops_production() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let (datadir, aside) = (folder.path().join("data"), folder.path().join("aside"));
+    let store = StoreSettings { map_size: 64 << 20, ..StoreSettings::default() };
+    let settings = Settings { store, ..serving(&datadir, &wallets) };
+    let clock = Arc::<SteppedClock>::default();
+    let open = || Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    let mut sequencer = open();
+    busy(&mut sequencer, &wallets, 2);
+    drop(sequencer);
+    copy(&datadir.join("journal"), &aside);
+    fs::copy(datadir.join("journal.end"), folder.path().join("end")).unwrap();
+    let mut sequencer = open();
+    let follower = follow_here(&settings, clock.clone());
+    caught_up(&sequencer.node, &follower);
+    // Steps that the store does not have.
+    for nonce in 2..4 {
+        sequencer.node.submit(&wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default())).unwrap();
+        sequencer.tick();
+    }
+    let shown = fingerprint(&caught_up(&sequencer.node, &follower));
+    drop(sequencer);
+    wait_for("it notices", || matches!(follower.status().phase, Phase::Disconnected(_)));
+    fs::remove_dir_all(datadir.join("journal")).unwrap();
+    copy(&aside, &datadir.join("journal"));
+    fs::copy(folder.path().join("end"), datadir.join("journal.end")).unwrap();
+
+    let mut sequencer = open();
+    let node = sequencer.node.clone();
+    let failed = || node.status().healthy(node.tick_limit()).err();
+    wait_for("the follower proves it", || failed().is_some());
+    let health = failed().unwrap();
+    assert!(health.contains("has seen append"), "{health}");
+    assert!(sequencer.try_tick().is_err());
+    // The follower begins anew with what the sequencer has; what a reader holds of it stays.
+    assert!(!shown.is_empty());
+    drop((sequencer, node));
+
+    // Once the loss is accepted, nobody stops.
+    let plan = OfflineJournal::lock(&datadir).unwrap();
+    plan.plan_acceptance().unwrap().apply().unwrap();
+    drop(plan);
+    let sequencer = open();
+    caught_up(&sequencer.node, &follower);
+    assert!(sequencer.node.status().healthy(sequencer.node.tick_limit()).is_ok());
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}

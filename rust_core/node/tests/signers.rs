@@ -1,0 +1,158 @@
+//! Who signs: one signer for a data directory, and what its files prove.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use alloy_primitives::Address;
+use foreseal_node::{DirIdentity, KeyError, Node, NodeError, PoolStart, Settings};
+use foreseal_testkit::{Fees, Wallet};
+use support::{Bench, open_node, settings};
+
+fn signer(node: &Node) -> Address {
+    node.status().signer.unwrap()
+}
+
+fn put_key(datadir: &Path, text: &[u8]) {
+    let path = datadir.join("sequencer.key");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+fn refused(settings: Settings) -> KeyError {
+    match open_node(settings) {
+        Err(NodeError::Key(error)) => error,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it opens"),
+    }
+}
+
+/// A data directory with some signed blocks in the store.
+fn made() -> (tempfile::TempDir, Vec<Wallet>, Address) {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(1));
+    let mut bench = Bench::new(folder.path(), &wallets);
+    let address = signer(&bench.node);
+    for nonce in 0..2 {
+        bench.node.submit(&wallets[0].transfer(nonce, wallets[0].address, 1, Fees::default())).unwrap();
+        bench.tick();
+        bench.seal();
+    }
+    bench.node.drain().unwrap();
+    (folder, wallets, address)
+}
+
+#[test]
+fn a_missing_or_changed_key_is_rejected_unless_a_new_signer_is_requested() {
+    let (folder, wallets, before) = made();
+    let datadir = folder.path();
+    let settings = || settings(datadir, &wallets);
+    fs::remove_file(datadir.join("sequencer.key")).unwrap();
+    let error = refused(settings());
+    assert!(matches!(error, KeyError::Missing { signer, .. } if signer == before), "{error}");
+    assert!(error.to_string().contains("--new-sequencer-key"), "{error}");
+    assert!(!datadir.join("sequencer.key").exists(), "none is made");
+
+    put_key(datadir, &[b'2'; 64]);
+    let error = refused(settings());
+    let text = error.to_string();
+    let KeyError::OtherSigner { found, expected, .. } = error else { panic!("{text}") };
+    assert_eq!(expected, before);
+    assert!(text.contains(&found.to_string()) && text.contains(&before.to_string()), "{text}");
+    // One that makes no steps needs none, and changes nothing.
+    drop(open_node(Settings { produce: false, ..settings() }).unwrap());
+    refused(settings());
+
+    let node = open_node(Settings { new_sequencer_key: true, ..settings() }).unwrap();
+    assert_eq!(signer(&node), found);
+    drop(node);
+    let identity = DirIdentity::read(datadir).unwrap().unwrap();
+    let signers: Vec<_> =
+        identity.signers.iter().map(|signer| (signer.address, signer.first_block)).collect();
+    assert_eq!(signers, [(before, 0), (found, 3)]);
+    assert_eq!(signer(&open_node(settings()).unwrap()), found, "from now on");
+    put_key(datadir, &[b'1'; 64]);
+    assert!(matches!(refused(settings()), KeyError::OtherSigner { .. }), "the one before is none any more");
+}
+
+#[test]
+fn the_signer_of_an_older_directory_is_taken_from_its_steps() {
+    let (folder, wallets, before) = made();
+    let datadir = folder.path();
+    let settings = || settings(datadir, &wallets);
+    let own = fs::read(datadir.join("sequencer.key")).unwrap();
+    // From the store, then from the journal alone.
+    for journal_alone in [false, true] {
+        fs::remove_file(datadir.join("identity.json")).unwrap();
+        if journal_alone {
+            fs::remove_dir_all(datadir.join("store")).unwrap();
+        }
+        put_key(datadir, &[b'2'; 64]);
+        assert!(matches!(refused(settings()), KeyError::OtherSigner { expected, .. } if expected == before));
+        fs::remove_file(datadir.join("sequencer.key")).unwrap();
+        assert!(matches!(refused(settings()), KeyError::Missing { signer, .. } if signer == before));
+        put_key(datadir, &own);
+        assert_eq!(signer(&open_node(settings()).unwrap()), before);
+        assert_eq!(DirIdentity::read(datadir).unwrap().unwrap().signer(), Some(before));
+    }
+}
+
+/// Bits of the small files: reported with file and offset.
+#[test]
+fn a_changed_bit_of_identity_or_genesis_is_named() {
+    let (folder, wallets, _) = made();
+    let datadir = folder.path();
+    for name in ["identity.json", "genesis.json"] {
+        let path = datadir.join(name);
+        let whole = fs::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(7) {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << (at % 8);
+            fs::write(&path, changed).unwrap();
+            let error = open_node(settings(datadir, &wallets)).err().expect("refused").to_string();
+            let words = format!("{} is damaged: one bit was changed at offset {at}", path.display());
+            assert!(error.starts_with(&words), "{error}");
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    open_node(settings(datadir, &wallets)).unwrap();
+}
+
+#[test]
+fn a_changed_bit_of_the_key_is_named() {
+    let (folder, wallets, before) = made();
+    let path = folder.path().join("sequencer.key");
+    let whole = fs::read(&path).unwrap();
+    for bit in 0..whole.len() * 8 {
+        let mut changed = whole.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&path, changed).unwrap();
+        match open_node(settings(folder.path(), &wallets)) {
+            Ok(node) => assert_eq!(signer(&node), before, "the same key, spelled otherwise"),
+            Err(error) => assert!(error.to_string().contains("sequencer.key"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_changed_bit_of_the_saved_pool_leaves_it_out() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let serving = || Settings { produce: false, ..settings(folder.path(), &wallets) };
+    let node = open_node(serving()).unwrap();
+    node.start_stepped().unwrap();
+    node.submit(&wallets[0].transfer(0, wallets[1].address, 7, Fees::default())).unwrap();
+    node.save().unwrap();
+    drop(node);
+    let path = folder.path().join("pool.bin");
+    let whole = fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(5) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        fs::write(&path, changed).unwrap();
+        let node = open_node(serving()).unwrap();
+        node.start_stepped().unwrap();
+        assert_eq!(node.pool().counts().pooled, 0, "byte {at}");
+        assert_eq!(node.status().pool_start, PoolStart::LostInCrash);
+    }
+}

@@ -1,0 +1,90 @@
+//! Callers, as the scheduler has them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use foreseal_buckets::{CpuQuota, Table};
+use foreseal_scheduler::{Budget, Caller, Exhausted, Priority};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::buckets::PyBuckets;
+
+/// A caller's budget of processor time, in the table that the processes of a node share.
+struct CpuBudget {
+    table: Arc<Table>,
+    bucket: u64,
+    quota: CpuQuota,
+}
+
+impl CpuBudget {
+    /// Returns the us until something is left, 0 where something is.
+    fn charge_at(&self, now: u64, used: u64) -> u64 {
+        self.table.charge(self.bucket, now, &self.quota, used)
+    }
+}
+
+impl Budget for CpuBudget {
+    fn charge(&self, used: Duration) -> Result<(), Exhausted> {
+        let used = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
+        match self.charge_at(monotonic_us(), used) {
+            0 => Ok(()),
+            wait => Err(Exhausted { retry_after: Duration::from_micros(wait) }),
+        }
+    }
+}
+
+/// Returns the time of the clock that `time.monotonic_ns` reads, us.
+fn monotonic_us() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0) / 1_000
+}
+
+/// A caller of a node: an API key or an address, with a turn and a budget of processor time.
+///
+/// Callers of the same `name` share one turn. `cpu_rate` is the processor time that it may use, ms a second, and `cpu_burst`
+/// that at once, ms; a rate of 0 is no limit. `buckets` holds the budgets of all callers.
+///
+/// Raises ValueError if the rate is beyond 1,000,000, or the burst is 0 or takes years to come.
+#[pyclass(name = "Caller", module = "foreseal._core", frozen)]
+pub struct PyCaller {
+    pub caller: Caller,
+    budget: Option<Arc<CpuBudget>>,
+}
+
+#[pymethods]
+impl PyCaller {
+    #[new]
+    fn new(
+        name: &[u8],
+        dedicated: bool,
+        buckets: &PyBuckets,
+        cpu_rate: u64,
+        cpu_burst: u64,
+    ) -> PyResult<Self> {
+        let table = buckets.table.clone();
+        let id = table.place(name);
+        let budget = if cpu_rate == 0 {
+            None
+        } else {
+            let quota = CpuQuota::new(cpu_rate, cpu_burst).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "no budget has {cpu_rate} ms a second and {cpu_burst} ms at once"
+                ))
+            })?;
+            let bucket = table.place(&[b"cpu ", name].concat());
+            Some(Arc::new(CpuBudget { table, bucket, quota }))
+        };
+        let priority = if dedicated { Priority::Dedicated } else { Priority::Public };
+        let shared = budget.clone().map(|budget| -> Arc<dyn Budget> { budget });
+        Ok(Self { caller: Caller { id, priority, budget: shared }, budget })
+    }
+
+    /// Take `used` us of processor time out of the budget, into debt if need be: 0 while something is left, else the us until
+    /// something is. `now` is us of the clock of `time.monotonic_ns`.
+    fn charge(&self, now: u64, used: u64) -> u64 {
+        self.budget.as_ref().map_or(0, |budget| budget.charge_at(now, used))
+    }
+}

@@ -1,0 +1,53 @@
+//! The lanes of a node's scheduler, and what their figures are as JSON.
+
+use std::io;
+use std::time::Duration;
+
+use foreseal_scheduler::{BOUNDS, LaneConfig, LaneStatus, Scheduler};
+use serde_json::{Value, json};
+
+/// Threads of heavy jobs of one priority, paused ones included.
+const MAX_HEAVY_THREADS: usize = 48;
+/// Nice value of threads for heavy work: others get the processor first, these what is left and at least a tenth.
+const HEAVY_NICE: i32 = 10;
+/// Threads for calls that wait for the sequencer, of each priority.
+const REMOTE_THREADS: usize = 2;
+/// Time that a submission may wait for a thread before the node is not healthy.
+pub const MAX_SUBMISSION_WAIT: Duration = Duration::from_secs(1);
+
+/// Starts the lanes. `threads` jobs of each kind run at once, `capacity` wait.
+pub fn start(threads: usize, capacity: usize) -> io::Result<Scheduler> {
+    let simple = LaneConfig::simple(threads, capacity);
+    let heavy = LaneConfig {
+        threads: MAX_HEAVY_THREADS.max(threads),
+        nice: HEAVY_NICE,
+        is_preemptive: true,
+        ..simple
+    };
+    // In the order of `Lane::ALL`.
+    Scheduler::start([simple, simple, heavy, LaneConfig::simple(REMOTE_THREADS, capacity)])
+}
+
+/// Returns a lane's figures: `waiting`, `running`, `oldest` and `cpu` in seconds, `queue` as a histogram, and counters.
+pub fn lane_json(status: &LaneStatus) -> Value {
+    let mut total = 0;
+    let cumulative = status.queue_time.counts.map(|count| {
+        total += count;
+        total
+    });
+    json!({
+        "waiting": status.waiting,
+        "running": status.running,
+        "oldest": status.oldest.as_secs_f64(),
+        "bounds": BOUNDS,
+        "queue": { "counts": cumulative, "seconds": status.queue_time.sum },
+        "cpu": status.cpu_time.as_secs_f64(),
+        "paused": status.paused,
+        "ended": {
+            "cancelled": status.cancelled,
+            "late": status.late,
+            "over_budget": status.over_budget,
+            "overloaded": status.overloaded,
+        },
+    })
+}

@@ -1,0 +1,155 @@
+//! Ends a process that does not stop in time, also while a wedged thread holds the interpreter's lock.
+//!
+//! ```text
+//!   signal -> handler here -> eventfd -> thread: waits for the time limit, logs, exits
+//!                  |
+//!                  +-> handler that was installed before (the event loop's)
+//! ```
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::fd::{AsRawFd, FromRawFd, RawFd},
+    ptr,
+    sync::atomic::{AtomicI32, AtomicUsize, Ordering},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use libc::c_int;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+/// Signal numbers are below this.
+const SIGNALS: usize = 65;
+/// Longest time that the last log line may take: standard error may be a pipe that is not read.
+const LOG_TIME: Duration = Duration::from_millis(500);
+const EXIT_CODE: c_int = 1;
+
+/// Descriptor that the handler writes to; -1 before a watchdog is started.
+static EVENT: AtomicI32 = AtomicI32::new(-1);
+/// Handlers that were installed before, by signal; 0 for none.
+static PREVIOUS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
+
+/// Exits with code 1 when this process has not ended `limit` seconds after the first of `signals`, or `hurried` seconds after
+/// a further one. Their handlers are called as before: those must be installed already. Stays until the process ends.
+///
+/// Raises ValueError for a time or a signal that does not exist, OSError if a signal has no handler.
+#[pyfunction]
+pub fn start_stop_watchdog(signals: Vec<i32>, limit: f64, hurried: f64) -> PyResult<()> {
+    let seconds = |time: f64| {
+        Duration::try_from_secs_f64(time).map_err(|error| PyValueError::new_err(format!("seconds: {error}")))
+    };
+    let (limit, hurried) = (seconds(limit)?, seconds(hurried)?);
+    if let Some(number) = signals.iter().find(|&&number| slot(number).is_none()) {
+        return Err(PyValueError::new_err(format!("signals: {number} is not a signal")));
+    }
+    start(&signals, limit, hurried).map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+fn start(signals: &[c_int], limit: Duration, hurried: Duration) -> io::Result<()> {
+    // SAFETY: the call takes numbers only, and the descriptor that it returns has no other owner.
+    let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just opened, and nothing else owns it.
+    let mut events = unsafe { File::from_raw_fd(descriptor) };
+    let waiting = events.try_clone()?;
+    thread::Builder::new()
+        .name("foreseal-stop".to_owned())
+        .spawn(move || wait(&mut events, &waiting, limit, hurried))?;
+    EVENT.store(descriptor, Ordering::Release);
+    signals.iter().try_for_each(|&number| chain(number))
+}
+
+/// Waits for a signal, then for the end of the process.
+fn wait(events: &mut File, waiting: &File, limit: Duration, hurried: Duration) {
+    let mut count = [0; 8];
+    while let Err(error) = events.read_exact(&mut count) {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+    if wait_readable(waiting.as_raw_fd(), limit) {
+        thread::sleep(hurried.min(limit));
+    }
+    let (done, logged) = mpsc::channel();
+    // On a thread of its own: the process ends also where a line cannot be written.
+    let line = thread::Builder::new().spawn(move || {
+        tracing::error!(
+            "the process did not stop in time: it exits now. Everything pre-confirmed is durable; transactions that \
+             were only in the pool may be lost"
+        );
+        let _ = done.send(());
+    });
+    if line.is_ok() {
+        let _ = logged.recv_timeout(LOG_TIME);
+    }
+    // SAFETY: it ends the process without running anything of it.
+    unsafe { libc::_exit(EXIT_CODE) }
+}
+
+/// Waits until `descriptor` is readable; `false` after `time`.
+fn wait_readable(descriptor: RawFd, time: Duration) -> bool {
+    let end = Instant::now() + time;
+    loop {
+        let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+        let left = end.saturating_duration_since(Instant::now()).as_millis();
+        // SAFETY: `poll` is one entry that lives as long as the call.
+        match unsafe { libc::poll(&raw mut poll, 1, c_int::try_from(left).unwrap_or(c_int::MAX)) } {
+            0 => return false,
+            ready if ready > 0 => return true,
+            // A signal that this thread handled: its event comes next.
+            _ => {}
+        }
+    }
+}
+
+/// Puts the handler in front of the one that is installed.
+fn chain(number: c_int) -> io::Result<()> {
+    let Some(previous) = slot(number) else { return Err(io::ErrorKind::InvalidInput.into()) };
+    // SAFETY: a sigaction of zeros is one: no flags, an empty mask, the default action.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is written to, and nothing is installed.
+    if unsafe { libc::sigaction(number, ptr::null(), &raw mut action) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let handler = action.sa_sigaction;
+    let takes_one = action.sa_flags & libc::SA_SIGINFO == 0;
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN || !takes_one {
+        return Err(io::Error::other(format!("signal {number} has no handler to go on with")));
+    }
+    if handler == on_signal as *const () as usize {
+        return Ok(());
+    }
+    previous.store(handler, Ordering::Release);
+    action.sa_sigaction = on_signal as *const () as usize;
+    // SAFETY: the handler is async-signal-safe, and takes one argument, as the flags say.
+    if unsafe { libc::sigaction(number, &raw const action, ptr::null_mut()) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+fn slot(number: c_int) -> Option<&'static AtomicUsize> {
+    PREVIOUS.get(usize::try_from(number).ok().filter(|&number| number > 0)?)
+}
+
+extern "C" fn on_signal(number: c_int) {
+    // SAFETY: write is async-signal-safe, and errno is that of the interrupted code afterwards.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let one = 1_u64;
+        libc::write(EVENT.load(Ordering::Acquire), (&raw const one).cast(), size_of::<u64>());
+        *errno = before;
+    }
+    let previous = slot(number).map_or(0, |slot| slot.load(Ordering::Acquire));
+    if previous != 0 {
+        // SAFETY: it is what was installed for this signal, and takes one argument: `chain` accepts no other.
+        let previous: extern "C" fn(c_int) = unsafe { std::mem::transmute(previous) };
+        previous(number);
+    }
+}

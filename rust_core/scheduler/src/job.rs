@@ -1,0 +1,96 @@
+//! Jobs as they are submitted and wait.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::{Caller, Stopped};
+
+/// The work of a job. It is called exactly once: with the reason if the job does not run.
+pub type Work = Box<dyn FnOnce(Result<(), Stopped>) + Send>;
+
+/// Work of one caller.
+pub struct Job {
+    /// Number to cancel it by.
+    pub ticket: u64,
+    pub caller: Caller,
+    /// Time at which the request arrived.
+    pub arrived: Instant,
+    /// Time that it may take from its arrival on, waiting included.
+    pub limit: Duration,
+    pub work: Work,
+}
+
+/// A job that waits for its turn.
+pub struct WaitingJob {
+    pub job: Job,
+    pub control: Arc<Control>,
+}
+
+/// What others can do to a job that is submitted.
+#[derive(Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+}
+
+impl Control {
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// A paused job's thread waits here until it may continue.
+#[derive(Default)]
+pub struct Parker {
+    estimate: Mutex<Option<i64>>,
+    resumed: Condvar,
+}
+
+impl Parker {
+    /// Lets the job continue; `estimate` is what the queue charged for it.
+    pub fn resume(&self, estimate: i64) {
+        *self.estimate.lock() = Some(estimate);
+        self.resumed.notify_one();
+    }
+
+    /// Blocks until [`Self::resume`] is called; returns its estimate.
+    pub fn park(&self) -> i64 {
+        let mut estimate = self.estimate.lock();
+        loop {
+            if let Some(estimate) = *estimate {
+                return estimate;
+            }
+            self.resumed.wait(&mut estimate);
+        }
+    }
+}
+
+/// An entry of a lane's queue.
+pub enum Entry {
+    Waiting(Box<WaitingJob>),
+    Paused { parker: Arc<Parker>, since: Instant },
+}
+
+impl Entry {
+    pub const fn is_paused(&self) -> bool {
+        matches!(self, Self::Paused { .. })
+    }
+
+    /// Time since which it waits.
+    pub fn since(&self) -> Instant {
+        match self {
+            Self::Waiting(waiting) => waiting.job.arrived,
+            Self::Paused { since, .. } => *since,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Lanes: kinds of work with threads of their own.
+
+/// Kind of work. No lane waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Submissions of transactions.
+    Submission,
+    /// Reads that take well under a millisecond.
+    Read,
+    /// Calls, traces, simulations, wide log searches.
+    Heavy,
+    /// Calls that wait for another process.
+    Remote,
+}
+
+impl Lane {
+    pub const ALL: [Self; 4] = [Self::Submission, Self::Read, Self::Heavy, Self::Remote];
+
+    /// Name in metrics and in the names of threads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Submission => "submission",
+            Self::Read => "read",
+            Self::Heavy => "heavy",
+            Self::Remote => "remote",
+        }
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Threads and queue of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneConfig {
+    /// Jobs of each priority that run at once.
+    pub running: usize,
+    /// Threads of each priority, those of paused jobs included.
+    pub threads: usize,
+    /// Jobs that wait, all callers together.
+    pub capacity: usize,
+    /// Nice value of the threads.
+    pub nice: i32,
+    /// A job that has used its quantum is paused while others wait.
+    pub is_preemptive: bool,
+}
+
+impl LaneConfig {
+    /// `threads` threads at normal priority, each of which runs a job to its end.
+    pub const fn simple(threads: usize, capacity: usize) -> Self {
+        Self { running: threads, threads, capacity, nice: 0, is_preemptive: false }
+    }
+}

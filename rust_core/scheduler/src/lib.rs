@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod caller;
+mod clock;
+mod fair_queue;
+mod job;
+mod lane;
+mod metrics;
+mod running;
+mod scheduler;
+mod stopped;
+
+pub use caller::{Budget, Caller, Exhausted, Priority};
+pub use fair_queue::{FairQueue, QUANTUM, Taken};
+pub use job::{Job, Work};
+pub use lane::{Lane, LaneConfig};
+pub use metrics::{BOUNDS, LaneStatus, QueueTime};
+pub use running::{arrival, checkpoint};
+pub use scheduler::{Scheduler, SubmitError};
+pub use stopped::Stopped;

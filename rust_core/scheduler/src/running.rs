@@ -1,0 +1,128 @@
+//! The job that the current thread runs.
+
+use std::{
+    cell::RefCell,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::{Caller, Lane, Stopped, clock::thread_cpu_time, job::Control, scheduler::Shared};
+
+/// Time between two checks of a job.
+const CHECK_INTERVAL: Duration = Duration::from_micros(500);
+/// Processor time that a job uses before it is paused for others.
+const QUANTUM: Duration = Duration::from_millis(5);
+
+thread_local! {
+    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+}
+
+/// State of a running job.
+pub struct Running {
+    pub shared: Arc<Shared>,
+    pub lane: Lane,
+    pub caller: Caller,
+    pub control: Arc<Control>,
+    pub arrived: Instant,
+    pub limit: Duration,
+    /// Cost in the queue that is not settled, in microseconds.
+    pub estimate: i64,
+    checked: Instant,
+    /// Processor time of the thread up to which the budget is charged.
+    charged: Duration,
+    /// Processor time since the job was started or resumed.
+    used: Duration,
+}
+
+impl Running {
+    pub fn new(
+        shared: Arc<Shared>,
+        lane: Lane,
+        (caller, control): (Caller, Arc<Control>),
+        (arrived, limit): (Instant, Duration),
+        estimate: i64,
+    ) -> Self {
+        let (checked, charged) = (Instant::now(), thread_cpu_time());
+        Self {
+            shared,
+            lane,
+            caller,
+            control,
+            arrived,
+            limit,
+            estimate,
+            checked,
+            charged,
+            used: Duration::ZERO,
+        }
+    }
+
+    /// Runs `work` as this job; returns it as it is afterwards.
+    pub fn run(self, work: impl FnOnce()) -> Self {
+        RUNNING.set(Some(self));
+        work();
+        RUNNING.take().expect("it was set above, and nothing else takes it")
+    }
+
+    fn check(&mut self) -> Result<(), Stopped> {
+        let now = Instant::now();
+        if now.duration_since(self.checked) < CHECK_INTERVAL {
+            return Ok(());
+        }
+        self.checked = now;
+        self.stop_if_ended(now)?;
+        self.charge()?;
+        if self.used < QUANTUM {
+            return Ok(());
+        }
+        let shared = self.shared.clone();
+        if shared.pause(self) {
+            // A pause takes no processor time, but all other time.
+            self.checked = Instant::now();
+            self.stop_if_ended(self.checked)?;
+        }
+        Ok(())
+    }
+
+    fn stop_if_ended(&self, now: Instant) -> Result<(), Stopped> {
+        if self.control.is_cancelled() {
+            return Err(Stopped::Cancelled);
+        }
+        if now.duration_since(self.arrived) >= self.limit {
+            return Err(Stopped::TimeLimit(self.limit));
+        }
+        Ok(())
+    }
+
+    /// Charges the processor time since the last time to the caller's budget.
+    pub fn charge(&mut self) -> Result<(), Stopped> {
+        let cpu = thread_cpu_time();
+        let used = cpu.saturating_sub(self.charged);
+        self.charged = cpu;
+        self.used += used;
+        let charged = self.caller.budget.as_ref().map_or(Ok(()), |budget| budget.charge(used));
+        charged.map_err(|exhausted| Stopped::Budget { retry_after: exhausted.retry_after })
+    }
+
+    /// Takes the processor time since the job was started or resumed.
+    pub fn take_used(&mut self) -> Duration {
+        std::mem::take(&mut self.used)
+    }
+}
+
+/// Ends or pauses the job of the current thread where that is due; to be called often from work that may take long.
+/// Does nothing on a thread that runs no job.
+///
+/// # Errors
+///
+/// The reason for which the job must end.
+pub fn checkpoint() -> Result<(), Stopped> {
+    RUNNING.with_borrow_mut(|running| running.as_mut().map_or(Ok(()), Running::check))
+}
+
+/// Returns the time at which the job of the current thread arrived, or now.
+pub fn arrival() -> Instant {
+    RUNNING
+        .with_borrow(|running| running.as_ref().map(|running| running.arrived))
+        .unwrap_or_else(Instant::now)
+}

@@ -1,0 +1,396 @@
+//! Threads that run jobs, lane by lane.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::{
+    FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
+    clock::lower_priority,
+    job::{Control, Entry, Parker, WaitingJob},
+    metrics::Counters,
+    running::Running,
+};
+
+/// Error of [`Scheduler::submit`]: the job did not enter the queue, and its work is not called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    #[error("too many calls are waiting: at most {capacity}")]
+    Full { capacity: usize },
+    #[error("the node is stopping")]
+    Stopping,
+}
+
+/// Lanes, their threads and the jobs in them.
+pub struct Scheduler {
+    shared: Arc<Shared>,
+}
+
+pub struct Shared {
+    lanes: [LaneQueue; Lane::ALL.len()],
+    /// Jobs that can be cancelled, by ticket.
+    jobs: Mutex<HashMap<u64, Arc<Control>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct LaneQueue {
+    config: LaneConfig,
+    state: Mutex<LaneState>,
+    /// A job is assigned, or the lane stops.
+    assigned: Condvar,
+}
+
+#[derive(Default)]
+struct LaneState {
+    /// By priority.
+    queues: [FairQueue<Entry>; 2],
+    running: [usize; 2],
+    /// Threads of each priority, and those of them without a job.
+    threads: usize,
+    idle: usize,
+    /// Jobs for threads that are idle or start.
+    ready: VecDeque<Assigned>,
+    /// Jobs that wait and have not begun.
+    waiting: usize,
+    /// Threads that hold a job of this priority, paused ones included.
+    held: [usize; 2],
+    counters: Counters,
+    stopped: bool,
+}
+
+struct Assigned {
+    waiting: Box<WaitingJob>,
+    estimate: i64,
+}
+
+impl Scheduler {
+    /// Starts a thread for each lane; others are started as they are needed. `configs` has one for each of [`Lane::ALL`].
+    ///
+    /// # Errors
+    ///
+    /// The system's, where a thread cannot be started.
+    pub fn start(configs: [LaneConfig; Lane::ALL.len()]) -> io::Result<Self> {
+        let lanes =
+            configs.map(|config| LaneQueue { config, state: Mutex::default(), assigned: Condvar::new() });
+        let shared = Arc::new(Shared { lanes, jobs: Mutex::default(), threads: Mutex::default() });
+        for lane in Lane::ALL {
+            let mut state = shared.lane(lane).state.lock();
+            shared.spawn(lane, &mut state)?;
+            state.idle += 1;
+        }
+        Ok(Self { shared })
+    }
+
+    /// Queues a job. A full queue turns away the newest job of the caller that has the most there.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Full`] where that is this caller, and [`SubmitError::Stopping`].
+    pub fn submit(&self, lane: Lane, job: Job) -> Result<(), SubmitError> {
+        self.submit_all(lane, std::iter::once(job))
+    }
+
+    /// Queues several jobs of one caller, all or none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::submit`].
+    pub fn submit_all(
+        &self,
+        lane: Lane,
+        jobs: impl ExactSizeIterator<Item = Job>,
+    ) -> Result<(), SubmitError> {
+        let queue = self.shared.lane(lane);
+        let mut jobs = jobs.peekable();
+        let Some(caller) = jobs.peek().map(|job| job.caller.clone()) else { return Ok(()) };
+        let count = jobs.len();
+        let mut turned_away = Vec::new();
+        let mut state = queue.state.lock();
+        if state.stopped {
+            return Err(SubmitError::Stopping);
+        }
+        let capacity = queue.config.capacity;
+        while state.waiting + count > capacity {
+            let own = state.queues[caller.priority.index()].len_of(caller.id) + count;
+            let Some(other) = state.turn_away(own) else {
+                state.counters.overloaded += 1;
+                drop(state);
+                turn_away_all(turned_away, capacity);
+                return Err(SubmitError::Full { capacity });
+            };
+            turned_away.push(other);
+        }
+        for job in jobs {
+            let control = Arc::new(Control::default());
+            if lane != Lane::Submission {
+                self.shared.jobs.lock().insert(job.ticket, control.clone());
+            }
+            state.waiting += 1;
+            let entry = Entry::Waiting(Box::new(WaitingJob { job, control }));
+            state.queues[caller.priority.index()].push(caller.id, entry);
+        }
+        self.shared.dispatch(lane, &mut state);
+        drop(state);
+        for waiting in &turned_away {
+            self.shared.jobs.lock().remove(&waiting.job.ticket);
+        }
+        turn_away_all(turned_away, capacity);
+        Ok(())
+    }
+
+    /// Ends the job with this ticket at its next checkpoint, or before it begins. Submissions are never cancelled.
+    pub fn cancel(&self, ticket: u64) {
+        if let Some(control) = self.shared.jobs.lock().get(&ticket) {
+            control.cancel();
+        }
+    }
+
+    /// Returns the state of each lane.
+    pub fn status(&self) -> [LaneStatus; Lane::ALL.len()] {
+        Lane::ALL.map(|lane| self.shared.lane(lane).state.lock().status(lane))
+    }
+
+    /// Returns the time that the oldest job of a lane has waited.
+    pub fn oldest(&self, lane: Lane) -> Duration {
+        self.shared.lane(lane).state.lock().oldest(Instant::now())
+    }
+
+    /// Rejects what waits, lets running jobs end, and ends the threads. Blocks until that is done.
+    pub fn stop(&self) {
+        for queue in &self.shared.lanes {
+            let entries = queue.state.lock().stop();
+            queue.assigned.notify_all();
+            for entry in entries {
+                match entry {
+                    Entry::Waiting(waiting) => (waiting.job.work)(Err(Stopped::Stopping)),
+                    Entry::Paused { parker, .. } => parker.resume(0),
+                }
+            }
+        }
+        let threads = std::mem::take(&mut *self.shared.threads.lock());
+        for thread in threads {
+            // A panic in a job is caught where it runs.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn turn_away_all(jobs: Vec<WaitingJob>, capacity: usize) {
+    for waiting in jobs {
+        (waiting.job.work)(Err(Stopped::Overloaded { capacity }));
+    }
+}
+
+impl LaneState {
+    /// Takes all that waits. Paused jobs count as running from now on: they end side by side.
+    fn stop(&mut self) -> Vec<Entry> {
+        self.stopped = true;
+        self.waiting = 0;
+        let mut entries = Vec::new();
+        for (queue, running) in self.queues.iter_mut().zip(&mut self.running) {
+            let drained = queue.drain();
+            *running += drained.iter().filter(|entry| entry.is_paused()).count();
+            entries.extend(drained);
+        }
+        entries
+    }
+
+    /// Takes the newest job of the caller with the most, public callers first, if that has more than `own`.
+    fn turn_away(&mut self, own: usize) -> Option<WaitingJob> {
+        for priority in [Priority::Public, Priority::Dedicated] {
+            let queue = &mut self.queues[priority.index()];
+            let Some((caller, length)) = queue.longest() else { continue };
+            if length > own
+                && let Some(Entry::Waiting(waiting)) = queue.pop_newest(caller, |entry| !entry.is_paused())
+            {
+                self.waiting -= 1;
+                self.counters.overloaded += 1;
+                return Some(*waiting);
+            }
+        }
+        None
+    }
+
+    fn oldest(&self, now: Instant) -> Duration {
+        let heads = self.queues.iter().flat_map(FairQueue::heads);
+        heads.map(|entry| now.saturating_duration_since(entry.since())).max().unwrap_or_default()
+    }
+
+    fn status(&self, lane: Lane) -> LaneStatus {
+        let Counters { queue_time, cpu_time, paused, cancelled, late, over_budget, overloaded } =
+            self.counters.clone();
+        LaneStatus {
+            lane,
+            waiting: self.queues.iter().map(FairQueue::len).sum(),
+            running: self.running.iter().sum(),
+            oldest: self.oldest(Instant::now()),
+            queue_time,
+            cpu_time,
+            paused,
+            cancelled,
+            late,
+            over_budget,
+            overloaded,
+        }
+    }
+
+    fn count_stopped(&mut self, stopped: Stopped) {
+        match stopped {
+            Stopped::Cancelled => self.counters.cancelled += 1,
+            Stopped::TimeLimit(_) => self.counters.late += 1,
+            Stopped::Budget { .. } => self.counters.over_budget += 1,
+            Stopped::Overloaded { .. } | Stopped::Stopping => {}
+        }
+    }
+}
+
+impl Shared {
+    const fn lane(&self, lane: Lane) -> &LaneQueue {
+        &self.lanes[lane.index()]
+    }
+
+    /// Gives the jobs whose turn it is to threads.
+    fn dispatch(self: &Arc<Self>, lane: Lane, state: &mut LaneState) {
+        let config = self.lane(lane).config;
+        for priority in Priority::ALL {
+            let at = priority.index();
+            while state.running[at] < config.running {
+                let has_thread = state.held[at] < config.threads;
+                let Some(taken) = state.queues[at].pop_if(|entry| entry.is_paused() || has_thread) else {
+                    break;
+                };
+                match taken.item {
+                    Entry::Paused { parker, .. } => parker.resume(taken.estimate),
+                    Entry::Waiting(waiting) => {
+                        if state.idle == 0 && self.spawn(lane, state).is_ok() {
+                            state.idle += 1;
+                        }
+                        if state.idle == 0 {
+                            state.queues[at].push_front(taken.caller, Entry::Waiting(waiting));
+                            break;
+                        }
+                        state.idle -= 1;
+                        state.held[at] += 1;
+                        state.waiting -= 1;
+                        state.ready.push_back(Assigned { waiting, estimate: taken.estimate });
+                        self.lane(lane).assigned.notify_one();
+                    }
+                }
+                state.running[at] += 1;
+            }
+        }
+    }
+
+    fn spawn(self: &Arc<Self>, lane: Lane, state: &mut LaneState) -> io::Result<()> {
+        let shared = self.clone();
+        let name = format!("foreseal-{}-{}", lane.name(), state.threads);
+        let thread = thread::Builder::new().name(name).spawn(move || shared.work(lane))?;
+        state.threads += 1;
+        self.threads.lock().push(thread);
+        Ok(())
+    }
+
+    /// Runs jobs of a lane until it stops.
+    fn work(self: &Arc<Self>, lane: Lane) {
+        let queue = self.lane(lane);
+        if queue.config.nice > 0 {
+            lower_priority(queue.config.nice);
+        }
+        let mut state = queue.state.lock();
+        loop {
+            let Some(Assigned { waiting, estimate }) = state.ready.pop_front() else {
+                if state.stopped {
+                    return;
+                }
+                queue.assigned.wait(&mut state);
+                continue;
+            };
+            state.counters.queue_time.add(waiting.job.arrived.elapsed());
+            drop(state);
+            let ended = self.run(lane, *waiting, estimate);
+            state = queue.state.lock();
+            let at = ended.priority.index();
+            state.running[at] -= 1;
+            state.held[at] -= 1;
+            state.idle += 1;
+            state.counters.cpu_time += ended.used;
+            if let Some(stopped) = ended.stopped {
+                state.count_stopped(stopped);
+            }
+            state.queues[at].settle(ended.caller, ended.estimate, microseconds(ended.used));
+            if !state.stopped {
+                self.dispatch(lane, &mut state);
+            }
+        }
+    }
+
+    fn run(self: &Arc<Self>, lane: Lane, waiting: WaitingJob, estimate: i64) -> Ended {
+        let WaitingJob { job: Job { ticket, caller, arrived, limit, work }, control } = waiting;
+        let (priority, id) = (caller.priority, caller.id);
+        let stopped = if control.is_cancelled() {
+            Some(Stopped::Cancelled)
+        } else if arrived.elapsed() >= limit {
+            Some(Stopped::TimeLimit(limit))
+        } else {
+            None
+        };
+        let running = Running::new(self.clone(), lane, (caller, control), (arrived, limit), estimate);
+        let mut running = running.run(|| {
+            let outcome = stopped.map_or(Ok(()), Err);
+            if catch_unwind(AssertUnwindSafe(|| work(outcome))).is_err() {
+                tracing::error!(lane = lane.name(), "job panicked");
+            }
+        });
+        self.jobs.lock().remove(&ticket);
+        let stopped = stopped.or(running.charge().err());
+        Ended { priority, caller: id, estimate: running.estimate, used: running.take_used(), stopped }
+    }
+
+    /// Pauses a job if others of its priority wait in its lane; returns `true` after a pause.
+    pub fn pause(self: &Arc<Self>, running: &mut Running) -> bool {
+        let queue = self.lane(running.lane);
+        let (at, caller) = (running.caller.priority.index(), running.caller.id);
+        let used = running.take_used();
+        let mut state = queue.state.lock();
+        state.counters.cpu_time += used;
+        state.queues[at].settle(caller, running.estimate, microseconds(used));
+        running.estimate = 0;
+        if !queue.config.is_preemptive || state.stopped || state.queues[at].is_empty() {
+            return false;
+        }
+        let parker = Arc::new(Parker::default());
+        let entry = Entry::Paused { parker: parker.clone(), since: Instant::now() };
+        state.queues[at].push_front(caller, entry);
+        state.running[at] -= 1;
+        state.counters.paused += 1;
+        self.dispatch(running.lane, &mut state);
+        drop(state);
+        running.estimate = parker.park();
+        true
+    }
+}
+
+struct Ended {
+    priority: Priority,
+    caller: u64,
+    estimate: i64,
+    used: Duration,
+    stopped: Option<Stopped>,
+}
+
+fn microseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}

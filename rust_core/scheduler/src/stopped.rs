@@ -1,0 +1,19 @@
+//! Reasons for which a job does not run, or not to its end.
+
+use std::time::Duration;
+
+/// Reason for which a job did not run to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    #[error("the call was cancelled: its connection is closed")]
+    Cancelled,
+    /// The time limit, counted from arrival, includes waiting.
+    #[error("the call takes longer than {0:?}, waiting included")]
+    TimeLimit(Duration),
+    #[error("the caller has used up its processor time: retry in {retry_after:?}")]
+    Budget { retry_after: Duration },
+    #[error("too many calls are waiting: at most {capacity}")]
+    Overloaded { capacity: usize },
+    #[error("the node is stopping")]
+    Stopping,
+}

@@ -1,0 +1,294 @@
+//! Lanes, turns, pauses and ends of jobs on real threads. No test sleeps: each waits for what must happen.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{
+    hint::spin_loop,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    time::{Duration, Instant},
+};
+
+use foreseal_scheduler::{
+    Budget, Caller, Exhausted, Job, Lane, LaneConfig, Priority, Scheduler, Stopped, SubmitError, checkpoint,
+};
+
+const LIMIT: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn scheduler(heavy: LaneConfig) -> Scheduler {
+    let simple = LaneConfig::simple(1, 100);
+    Scheduler::start([simple, simple, heavy, simple]).unwrap()
+}
+
+fn preemptive() -> LaneConfig {
+    LaneConfig { threads: 8, is_preemptive: true, nice: 1, ..LaneConfig::simple(1, 100) }
+}
+
+fn job(ticket: u64, caller: Caller, work: impl FnOnce(Result<(), Stopped>) + Send + 'static) -> Job {
+    Job { ticket, caller, arrived: Instant::now(), limit: LIMIT, work: Box::new(work) }
+}
+
+/// A job that occupies its thread until the sender is dropped or sends.
+fn blocker(ticket: u64, caller: Caller) -> (Job, Receiver<()>, Sender<()>) {
+    let (started, has_started) = channel();
+    let (release, released) = channel::<()>();
+    let work = move |_| {
+        started.send(()).unwrap();
+        let _ = released.recv();
+    };
+    (job(ticket, caller, work), has_started, release)
+}
+
+/// Loops until the job is stopped.
+fn loop_until_stopped() -> Stopped {
+    loop {
+        if let Err(stopped) = checkpoint() {
+            return stopped;
+        }
+        spin_loop();
+    }
+}
+
+#[test]
+fn lanes_do_not_wait_for_each_other() {
+    let scheduler = scheduler(LaneConfig::simple(1, 100));
+    let (heavy, started, _release) = blocker(1, Caller::unlimited(1));
+    scheduler.submit(Lane::Heavy, heavy).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    let (sender, receiver) = channel();
+    for (ticket, lane) in [(2, Lane::Submission), (3, Lane::Read), (4, Lane::Remote)] {
+        let sender = sender.clone();
+        scheduler
+            .submit(lane, job(ticket, Caller::unlimited(1), move |_| sender.send(lane).unwrap()))
+            .unwrap();
+        assert_eq!(receiver.recv_timeout(PATIENCE), Ok(lane));
+    }
+}
+
+#[test]
+fn public_jobs_hold_up_no_dedicated_one() {
+    let scheduler = scheduler(LaneConfig::simple(1, 100));
+    let public = Caller { id: 1, priority: Priority::Public, budget: None };
+    let (first, started, _release) = blocker(1, public);
+    scheduler.submit(Lane::Heavy, first).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    let (sender, receiver) = channel();
+    scheduler
+        .submit(Lane::Heavy, job(2, Caller::unlimited(2), move |outcome| sender.send(outcome).unwrap()))
+        .unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Ok(())));
+}
+
+#[test]
+fn a_caller_with_one_job_does_not_wait_for_a_backlog() {
+    let scheduler = scheduler(LaneConfig::simple(1, 1000));
+    let (first, started, release) = blocker(0, Caller::unlimited(1));
+    scheduler.submit(Lane::Heavy, first).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let (done, all_done) = channel::<()>();
+    let record = |ticket, caller: u64| {
+        let (order, done) = (order.clone(), done.clone());
+        job(ticket, Caller::unlimited(caller), move |_| {
+            order.lock().unwrap().push(caller);
+            drop(done);
+        })
+    };
+    for ticket in 1..=200 {
+        scheduler.submit(Lane::Heavy, record(ticket, 1)).unwrap();
+    }
+    scheduler.submit(Lane::Heavy, record(201, 2)).unwrap();
+    drop(done);
+    drop(release);
+    assert_eq!(all_done.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
+    let position = order.lock().unwrap().iter().position(|caller| *caller == 2).unwrap();
+    assert!(position <= 60, "it was number {position}");
+}
+
+#[test]
+fn a_long_job_pauses_for_others() {
+    let scheduler = scheduler(preemptive());
+    let finished = Arc::new(AtomicBool::new(false));
+    let (sender, receiver) = channel();
+    let (flag, ended) = (finished.clone(), sender.clone());
+    // With one job at a time it ends only if the other one runs in between.
+    let long = job(1, Caller::unlimited(1), move |_| {
+        while !flag.load(SeqCst) {
+            checkpoint().unwrap();
+        }
+        ended.send("long").unwrap();
+    });
+    scheduler.submit(Lane::Heavy, long).unwrap();
+    let short = job(2, Caller::unlimited(2), move |_| {
+        finished.store(true, SeqCst);
+        sender.send("short").unwrap();
+    });
+    scheduler.submit(Lane::Heavy, short).unwrap();
+    let mut order = [receiver.recv_timeout(PATIENCE).unwrap(), receiver.recv_timeout(PATIENCE).unwrap()];
+    order.sort_unstable();
+    assert_eq!(order, ["long", "short"]);
+    assert!(scheduler.status()[2].paused > 0);
+}
+
+#[test]
+fn many_long_jobs_share_one_turn_and_all_end() {
+    let scheduler = scheduler(preemptive());
+    let left = Arc::new(AtomicUsize::new(20));
+    let (sender, receiver) = channel::<()>();
+    for ticket in 0..20 {
+        let (left, sender) = (left.clone(), sender.clone());
+        let work = move |_| {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(20) {
+                checkpoint().unwrap();
+            }
+            left.fetch_sub(1, SeqCst);
+            drop(sender);
+        };
+        scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(ticket), work)).unwrap();
+    }
+    drop(sender);
+    assert_eq!(receiver.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
+    assert_eq!(left.load(SeqCst), 0);
+    let status = &scheduler.status()[2];
+    assert_eq!(status.queue_time.counts.iter().sum::<u64>(), 20);
+}
+
+#[test]
+fn a_cancelled_job_ends_at_its_next_checkpoint() {
+    let scheduler = scheduler(preemptive());
+    let (sender, receiver) = channel();
+    let (started, has_started) = channel();
+    let work = move |_| {
+        started.send(()).unwrap();
+        sender.send(loop_until_stopped()).unwrap();
+    };
+    scheduler.submit(Lane::Heavy, job(5, Caller::unlimited(1), work)).unwrap();
+    has_started.recv_timeout(PATIENCE).unwrap();
+    scheduler.cancel(5);
+    scheduler.cancel(6);
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Stopped::Cancelled));
+}
+
+#[test]
+fn a_job_that_is_cancelled_while_it_waits_does_not_run() {
+    let scheduler = scheduler(LaneConfig::simple(1, 100));
+    let (first, started, release) = blocker(1, Caller::unlimited(1));
+    scheduler.submit(Lane::Heavy, first).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    let (sender, receiver) = channel();
+    scheduler
+        .submit(Lane::Heavy, job(2, Caller::unlimited(1), move |outcome| sender.send(outcome).unwrap()))
+        .unwrap();
+    scheduler.cancel(2);
+    drop(release);
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Err(Stopped::Cancelled)));
+}
+
+#[test]
+fn the_time_limit_includes_waiting() {
+    let scheduler = scheduler(LaneConfig::simple(1, 100));
+    let limit = Duration::from_millis(5);
+    let (sender, receiver) = channel();
+    let late = Job {
+        arrived: Instant::now().checked_sub(limit).unwrap(),
+        limit,
+        ..job(1, Caller::unlimited(1), move |outcome| sender.send(outcome).unwrap())
+    };
+    scheduler.submit(Lane::Heavy, late).unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Err(Stopped::TimeLimit(limit))));
+    let (sender, receiver) = channel();
+    let endless =
+        Job { limit, ..job(2, Caller::unlimited(1), move |_| sender.send(loop_until_stopped()).unwrap()) };
+    scheduler.submit(Lane::Heavy, endless).unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Stopped::TimeLimit(limit)));
+}
+
+/// Exhausted after so much processor time.
+struct Fixed(Mutex<Duration>);
+
+impl Budget for Fixed {
+    fn charge(&self, used: Duration) -> Result<(), Exhausted> {
+        let mut left = self.0.lock().unwrap();
+        *left = left.saturating_sub(used);
+        if left.is_zero() { Err(Exhausted { retry_after: Duration::from_secs(3) }) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn an_exhausted_budget_ends_the_job() {
+    let scheduler = scheduler(preemptive());
+    let budget: Arc<dyn Budget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(10))));
+    let caller = Caller { id: 1, priority: Priority::Public, budget: Some(budget) };
+    let (sender, receiver) = channel();
+    scheduler
+        .submit(Lane::Heavy, job(1, caller, move |_| sender.send(loop_until_stopped()).unwrap()))
+        .unwrap();
+    let stopped = receiver.recv_timeout(PATIENCE);
+    assert_eq!(stopped, Ok(Stopped::Budget { retry_after: Duration::from_secs(3) }));
+}
+
+#[test]
+fn a_full_queue_turns_away_the_caller_with_the_most_jobs() {
+    let scheduler = scheduler(LaneConfig::simple(1, 4));
+    let (first, started, release) = blocker(0, Caller::unlimited(1));
+    scheduler.submit(Lane::Heavy, first).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    let (sender, receiver) = channel();
+    let tell = |ticket: u64, caller| {
+        let sender = sender.clone();
+        job(ticket, Caller::unlimited(caller), move |outcome| sender.send((ticket, outcome)).unwrap())
+    };
+    for ticket in 1..=4 {
+        scheduler.submit(Lane::Heavy, tell(ticket, 1)).unwrap();
+    }
+    assert_eq!(scheduler.submit(Lane::Heavy, tell(5, 1)), Err(SubmitError::Full { capacity: 4 }));
+    scheduler.submit(Lane::Heavy, tell(6, 2)).unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok((4, Err(Stopped::Overloaded { capacity: 4 }))));
+    drop(release);
+    let mut ran: Vec<_> = (0..4).map(|_| receiver.recv_timeout(PATIENCE).unwrap()).collect();
+    ran.sort_unstable_by_key(|(ticket, _)| *ticket);
+    assert_eq!(ran, [(1, Ok(())), (2, Ok(())), (3, Ok(())), (6, Ok(()))]);
+    assert_eq!(scheduler.status()[2].overloaded, 2);
+}
+
+#[test]
+fn a_stop_rejects_what_waits_and_lets_paused_jobs_end() {
+    let scheduler = scheduler(preemptive());
+    let (sender, receiver) = channel();
+    let may_end = Arc::new(AtomicBool::new(false));
+    for ticket in 0..3 {
+        let (sender, may_end) = (sender.clone(), may_end.clone());
+        let work = move |outcome: Result<(), Stopped>| {
+            while outcome.is_ok() && !may_end.load(SeqCst) {
+                checkpoint().unwrap();
+            }
+            sender.send(outcome).unwrap();
+        };
+        scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(ticket), work)).unwrap();
+    }
+    while scheduler.status()[2].paused < 4 {
+        spin_loop();
+    }
+    may_end.store(true, SeqCst);
+    scheduler.stop();
+    let outcomes: Vec<_> = receiver.try_iter().collect();
+    assert_eq!(outcomes.len(), 3);
+    assert_eq!(
+        scheduler.submit(Lane::Heavy, job(9, Caller::unlimited(1), |_| ())),
+        Err(SubmitError::Stopping)
+    );
+}
+
+#[test]
+fn a_panic_ends_its_job_alone() {
+    let scheduler = scheduler(LaneConfig::simple(1, 100));
+    scheduler.submit(Lane::Read, job(1, Caller::unlimited(1), |_| panic!("on purpose"))).unwrap();
+    let (sender, receiver) = channel();
+    scheduler.submit(Lane::Read, job(2, Caller::unlimited(1), move |_| sender.send(()).unwrap())).unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(()));
+}

@@ -1,0 +1,197 @@
+//! What a disk loses although it said that it was durable: bits that change, syncs that lie, a tail that reads as zeros.
+//!
+//! After every seed, a disk does one of these. Then the node starts with everything that was shown, or refuses to start, or has
+//! lost something that no other record proves; what proves it is looked up before the start.
+
+use foreseal_journal::{JournalError, check, recorded_end};
+use foreseal_node::{NodeError, StartError};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::{
+    act::Given,
+    ledger::{Check, Ledger},
+    run::Run,
+};
+
+/// What other records prove: that there were so many appends.
+struct Proofs {
+    /// As the recorded end says.
+    mark: Option<u64>,
+    /// As the store says.
+    store: u64,
+}
+
+impl Run {
+    /// One loss, and what the next start makes of it.
+    pub fn lose_acknowledged(&mut self) -> Check {
+        let mut random = StdRng::seed_from_u64(self.setup.seed ^ 0x1055);
+        let kind = random.random_range(0..5);
+        if kind < 3 {
+            let lost = random.random_range(1..12);
+            self.note(&format!("the next {lost} syncs lie"));
+            self.weather().set_lost(lost);
+        }
+        for _ in 0..random.random_range(1..6) {
+            self.submit(Given::Next, random.random_range(0..3), random.random())?;
+            let due = self.setup.block_time * 1_000;
+            self.tick(if random.random_bool(0.4) { due } else { 200 })?;
+            if random.random_bool(0.3) {
+                self.node()?.write_store();
+            }
+            self.feed_round(&mut random, true)?;
+        }
+        let progress = self.node()?.store().progress().map_err(|error| error.to_string())?;
+        let stored =
+            if progress.head.is_some_and(|head| head.number > 0) { progress.journal_sequence + 1 } else { 0 };
+        let clean = kind >= 3 && random.random_bool(0.5);
+        if clean {
+            self.node()?.save().map_err(|error| format!("a clean stop: {error}"))?;
+        }
+        self.end_without(&mut random, kind < 3);
+        let damaged = match kind {
+            0..3 => false,
+            3 => self.flip(&mut random),
+            _ => self.zero_the_tail(&mut random),
+        };
+        let dir = self.settings.datadir.join("journal");
+        let mark = recorded_end(&dir, &self.disk).ok().flatten().map(|mark| mark.next);
+        let found = check(&dir, std::sync::Arc::new(self.disk.clone())).map_err(|error| error.to_string())?;
+        let next = found.first_sequence + found.appends;
+        let proofs = Proofs { mark, store: stored };
+        self.start_after_loss(&proofs, next, damaged || kind < 3)
+    }
+
+    /// The sequencer's process ends, and with `power` what its disk did not have is gone; followers go on.
+    fn end_without(&mut self, random: &mut StdRng, power: bool) {
+        self.weather().clear();
+        self.forget_held();
+        self.snapshots.clear();
+        self.process = None;
+        if power { self.disk.lose_power(random.random()) } else { self.disk.kill() }
+    }
+
+    /// Changes a bit of a segment or of the recorded end.
+    fn flip(&mut self, random: &mut StdRng) -> bool {
+        let files = self.disk.files();
+        let path = &files[random.random_range(0..files.len())];
+        let content = self.disk.content(path).unwrap_or_default();
+        let used = content.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+        let at = random.random_range(0..used) as u64;
+        self.disk.flip(path, at, random.random_range(0..8));
+        self.weather().counts.fault("flipped bit");
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.note(&format!("one bit at {at} of {name} is changed"));
+        true
+    }
+
+    /// Zeroes the end of what is used, over all segments.
+    fn zero_the_tail(&mut self, random: &mut StdRng) -> bool {
+        let is_segment = |path: &std::path::PathBuf| path.extension().is_some_and(|name| name == "segment");
+        let used = |content: &[u8]| content.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let mut files: Vec<_> = self.disk.files().into_iter().filter(is_segment).collect();
+        files.reverse();
+        let sizes = files.iter().map(|path| used(&self.disk.content(path).unwrap_or_default()));
+        let mut left = sizes.sum::<usize>() * random.random_range(1..=60) / 100;
+        for path in files {
+            let mut content = self.disk.content(&path).unwrap_or_default();
+            let used = used(&content);
+            let zeroed = left.min(used);
+            content[used - zeroed..used].fill(0);
+            left -= zeroed;
+            self.disk.set_content(&path, &content);
+        }
+        self.weather().counts.fault("zeroed tail");
+        self.note("the end of the journal reads as zeros");
+        true
+    }
+
+    fn start_after_loss(&mut self, proofs: &Proofs, next: u64, dishonest: bool) -> Check {
+        match self.try_start()? {
+            Err(error) if dishonest && is_loss(&error) => {
+                self.note(&format!("refused: {error}"));
+                self.weather().counts.fault("loss refused at start");
+                Ok(())
+            }
+            Err(error) => Err(format!("after a loss, the start is refused for another reason: {error}")),
+            Ok(()) => self.check_started(proofs, next),
+        }
+    }
+
+    /// It runs: with everything, or without what nothing on the disk proves.
+    fn check_started(&mut self, proofs: &Proofs, next: u64) -> Check {
+        let (view, rules) = (self.view()?, self.rules());
+        if self.ledger.clone().survive(&view, rules).is_ok() {
+            self.weather().counts.fault("loss without effect");
+            return Ok(());
+        }
+        let Proofs { mark, store } = proofs;
+        if mark.is_some_and(|mark| mark > next) || *store > next {
+            return Err(format!(
+                "appends before {mark:?} by the recorded end and before {store} by the store are passed over: the journal \
+                 ends before {next}"
+            ));
+        }
+        let mut found = Ledger::default();
+        found.survive(&view, rules)?;
+        // What a start opens is not part of what was there.
+        let opened = found.blocks.split_last().map(|(_, sealed)| Ledger { blocks: sealed.to_vec() });
+        if !self.ledger.began_as(&found) && !opened.is_some_and(|opened| self.ledger.began_as(&opened)) {
+            return Err("what is left is not what was".to_owned());
+        }
+        self.ask_followers(next)
+    }
+
+    /// Each follower that has seen more stops production.
+    fn ask_followers(&mut self, next: u64) -> Check {
+        let node = self.node()?.clone();
+        let mut seen = false;
+        for slot in &mut self.feed.slots {
+            let Some(follower) = &mut slot.follower else { continue };
+            if follower.follows.next().is_none_or(|at| at <= next) {
+                continue;
+            }
+            seen = true;
+            let hello = follower.follows.greet()?;
+            let greeted = node.serve_by_hand(&mut &hello[..], Box::new(std::io::sink()));
+            if greeted?.turn().is_ok() {
+                return Err("a follower that has seen more is served".to_owned());
+            }
+        }
+        let healthy = node.status().healthy(node.tick_limit());
+        match (seen, healthy) {
+            (true, Ok(())) => Err("a follower has seen more, and health is green".to_owned()),
+            (true, Err(_)) => {
+                self.weather().counts.fault("loss proved by a follower");
+                let now = foreseal_node::Clock::now(&*self.clocks);
+                let done = self.process()?.producer.tick(now, &mut || true);
+                if done.is_ok() {
+                    Err("production continues after a contradiction".to_owned())
+                } else {
+                    Ok(())
+                }
+            }
+            (false, _) => {
+                self.weather().counts.fault("loss that no other record proves");
+                Ok(())
+            }
+        }
+    }
+}
+
+fn is_loss(error: &NodeError) -> bool {
+    matches!(
+        error,
+        NodeError::Journal(
+            JournalError::Corrupt { .. }
+                | JournalError::Missing { .. }
+                | JournalError::OtherHistory { .. }
+                | JournalError::EndDamaged { .. }
+        ) | NodeError::Start(
+            StartError::Lost { .. }
+                | StartError::JournalGone { .. }
+                | StartError::OtherJournal { .. }
+                | StartError::NothingShared { .. }
+                | StartError::Gap { .. }
+        )
+    )
+}

@@ -1,0 +1,31 @@
+//! What finds a block, from the block itself.
+
+use super::{StoredLog, write::Indexes};
+use crate::{Progress, StoreError, key, snapshot::Snapshot};
+
+impl Indexes {
+    /// Adds what finds a stored block and its contents.
+    pub fn add_stored(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        progress: &Progress,
+        number: u64,
+    ) -> Result<(), StoreError> {
+        let (hash, record) = snapshot.known_record(number)?;
+        self.blocks.push(hash.as_slice(), &key::number(number));
+        for (index, hash) in (0..).zip(snapshot.transaction_hashes(number, record.transactions)?) {
+            self.transactions.push(hash.as_slice(), &key::place(number, index));
+        }
+        if number >= progress.steps_from {
+            for (index, step) in (0..).zip(snapshot.steps(number, record.steps)?) {
+                self.steps.push(step.hash.as_slice(), &key::place(number, index));
+            }
+        }
+        for (ordinal, StoredLog { log, .. }) in
+            (record.first_log..).zip(snapshot.logs(record.first_log, record.logs)?)
+        {
+            self.logs.add(ordinal, &log);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! The bytes of a page.
+
+use std::{fs::File, io, os::unix::fs::FileExt};
+
+use lmdb_master_sys::foreseal_fold;
+
+/// Bytes of a page's header.
+const HEADER: usize = 16;
+/// Where the part of the header begins that the checksum covers.
+const SUMMED: usize = 12;
+/// Bytes of the checksum at the end of a run of overflow pages.
+const RUN_SUM: usize = 4;
+/// Seed of the checksums of runs, and the upper half of those of meta pages.
+const MARK: u32 = 0x5355;
+
+const BRANCH: u16 = 0x01;
+const LEAF: u16 = 0x02;
+const OVERFLOW: u16 = 0x04;
+const SUM: u16 = 0x80;
+const SUM_BITS: u16 = 0x3f00;
+
+/// A node's value is on pages of its own.
+const BIG: u16 = 0x01;
+/// A node's value is the root of a table.
+const TABLE: u16 = 0x02;
+
+/// Root of an empty tree.
+pub(super) const NO_PAGE: u64 = u64::MAX;
+
+/// Bytes of a page, or of a run of overflow pages, that are what was written there.
+pub(super) struct Page {
+    bytes: Vec<u8>,
+    flags: u16,
+}
+
+/// A page is not what was written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bad;
+
+/// What a leaf has for a key.
+pub(super) enum Value<'p> {
+    Here(&'p [u8]),
+    /// On a run of pages, which begins with this one.
+    Run {
+        page: u64,
+        length: usize,
+    },
+    /// A table with this root.
+    Table {
+        root: u64,
+    },
+}
+
+/// What a commit wrote into a meta page.
+pub(super) struct Meta {
+    pub transaction: u64,
+    pub free_root: u64,
+    pub main_root: u64,
+    pub pages: u64,
+}
+
+/// The file that pages are read from.
+pub(super) struct PageFile {
+    pub file: File,
+    pub page_size: usize,
+    /// Pages of the snapshot.
+    pub pages: u64,
+}
+
+impl PageFile {
+    fn read(&self, page: u64, pages: u64) -> io::Result<Result<Vec<u8>, Bad>> {
+        let within = page >= 2 && page.checked_add(pages).is_some_and(|end| end <= self.pages);
+        let length = usize::try_from(pages).ok().and_then(|pages| pages.checked_mul(self.page_size));
+        let (Some(offset), Some(length), true) = (page.checked_mul(self.page_size as u64), length, within)
+        else {
+            return Ok(Err(Bad));
+        };
+        let mut bytes = vec![0; length];
+        match self.file.read_exact_at(&mut bytes, offset) {
+            Ok(()) => Ok(Ok(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Err(Bad)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a page, or the run of overflow pages that begins with it, and checks it.
+    pub fn page(&self, number: u64) -> io::Result<Result<Page, Bad>> {
+        let Ok(bytes) = self.read(number, 1)? else { return Ok(Err(Bad)) };
+        let Some(flags) = checked_header(&bytes, number) else { return Ok(Err(Bad)) };
+        if flags & OVERFLOW == 0 {
+            return Ok(Ok(Page { bytes, flags }));
+        }
+        let Some(pages) = u32_at(&bytes, SUMMED).filter(|pages| *pages > 0) else { return Ok(Err(Bad)) };
+        let Ok(bytes) = self.read(number, pages.into())? else { return Ok(Err(Bad)) };
+        let data = bytes.len() - RUN_SUM;
+        let sum = crc32c::crc32c_append(MARK, &bytes[HEADER..data]).to_ne_bytes();
+        let sound = flags & SUM == 0 || bytes[data..] == sum;
+        Ok(if sound { Ok(Page { bytes, flags }) } else { Err(Bad) })
+    }
+
+    /// Reads a meta page.
+    pub fn meta(&self, number: u64) -> io::Result<Result<Meta, Bad>> {
+        let mut bytes = [0; HEADER + 144];
+        self.file.read_exact_at(&mut bytes, number * self.page_size as u64)?;
+        let word = |at: usize| u64_at(&bytes, HEADER + at).expect("it is inside");
+        let sum = u64::from(crc32c::crc32c(&bytes[HEADER + 16..HEADER + 136]));
+        let sound = word(136) == 0 || word(136) == sum | u64::from(MARK) << 32;
+        let meta = Meta {
+            transaction: word(128),
+            free_root: word(64),
+            main_root: word(112),
+            pages: word(120).saturating_add(1),
+        };
+        Ok(if sound { Ok(meta) } else { Err(Bad) })
+    }
+}
+
+/// The flags of a page whose header is as it was written, and the rest as well unless it is a run.
+fn checked_header(bytes: &[u8], number: u64) -> Option<u16> {
+    let (pad, flags) = (u16_at(bytes, 8)?, u16_at(bytes, 10)?);
+    let kind = flags & !(SUM | SUM_BITS);
+    if u64_at(bytes, 0)? != number || ![BRANCH, LEAF, OVERFLOW].contains(&kind) {
+        return None;
+    }
+    if flags & SUM == 0 {
+        // Written before pages had checksums.
+        return (pad == 0 && flags & SUM_BITS == 0).then_some(flags);
+    }
+    let end = if kind == OVERFLOW { HEADER } else { bytes.len() };
+    let sum = foreseal_fold(crc32c::crc32c_append(u32::from(flags & 0xff), &bytes[SUMMED..end]));
+    (sum == u32::from(pad) | u32::from(flags & SUM_BITS) << 8).then_some(flags)
+}
+
+impl Page {
+    pub fn is_branch(&self) -> bool {
+        self.flags & BRANCH != 0
+    }
+
+    pub fn is_leaf(&self) -> bool {
+        self.flags & LEAF != 0
+    }
+
+    /// Returns `true` if the page was written with a checksum.
+    pub fn has_checksum(&self) -> bool {
+        self.flags & SUM != 0
+    }
+
+    /// Bytes in the file.
+    pub fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// How many nodes it has.
+    pub fn nodes(&self) -> usize {
+        u16_at(&self.bytes, 12).map_or(0, |lower| usize::from(lower).saturating_sub(HEADER) / 2)
+    }
+
+    /// The data of a run of overflow pages.
+    pub fn run(&self, length: usize) -> Option<&[u8]> {
+        if self.flags & OVERFLOW == 0 {
+            return None;
+        }
+        self.bytes.get(HEADER..)?.get(..length)
+    }
+
+    fn node(&self, index: usize) -> Option<(usize, [u16; 4])> {
+        let at = usize::from(u16_at(&self.bytes, HEADER + index * 2)?);
+        let [Some(low), Some(high), Some(flags), Some(key)] =
+            [0, 2, 4, 6].map(|field| u16_at(&self.bytes, at + field))
+        else {
+            return None;
+        };
+        Some((at + 8, [low, high, flags, key]))
+    }
+
+    /// Key and page of a branch page's child. The first one's key is empty.
+    pub fn child(&self, index: usize) -> Option<(&[u8], u64)> {
+        let (at, [low, high, upper, key]) = self.node(index)?;
+        let page = u64::from(low) | u64::from(high) << 16 | u64::from(upper) << 32;
+        let key = if index == 0 { &[] } else { self.bytes.get(at..at + usize::from(key))? };
+        Some((key, page))
+    }
+
+    /// Key and value of a leaf page's entry.
+    pub fn entry(&self, index: usize) -> Option<(&[u8], Value<'_>)> {
+        let (at, [low, high, flags, key]) = self.node(index)?;
+        let length = usize::from(low) | usize::from(high) << 16;
+        let value = at + usize::from(key);
+        let value = if flags & BIG != 0 {
+            Value::Run { page: u64_at(&self.bytes, value)?, length }
+        } else if flags & TABLE != 0 {
+            Value::Table { root: u64_at(&self.bytes, value + 40)? }
+        } else {
+            Value::Here(self.bytes.get(value..value.checked_add(length)?)?)
+        };
+        Some((self.bytes.get(at..at + usize::from(key))?, value))
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at.checked_add(2)?).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at.checked_add(8)?)?.try_into().ok().map(u64::from_ne_bytes)
+}

@@ -1,0 +1,180 @@
+//! Writing a damaged store again from the pages of it that are sound.
+//!
+//! The free pages and four tables follow from the other tables. Where nothing else is damaged, all other entries are copied into a
+//! new store, and these tables are made again from the blocks.
+
+use std::{ops::ControlFlow, path::Path};
+
+use crate::{
+    PageFault, Store, StoreError,
+    block::write::Indexes,
+    error::FREE,
+    meta,
+    pages::{Found, Walk},
+    snapshot::Snapshot,
+    table::{Table, Tables},
+};
+
+/// Bytes, and blocks, that are written in one transaction.
+const BATCH_SIZE: usize = 16 << 20;
+const BATCH_BLOCKS: u64 = 256;
+
+/// Tables that follow from the others.
+const DERIVED: [&str; 4] = ["log_index", "block_hashes", "transaction_hashes", "step_hashes"];
+
+/// The damaged pages of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    pub faults: Vec<PageFault>,
+}
+
+impl Survey {
+    /// Returns `true` if what is damaged follows from the rest.
+    pub fn is_derived(&self) -> bool {
+        self.faults.iter().all(|fault| self.follows(fault.table))
+    }
+
+    /// Returns `true` if a table follows from the others.
+    pub fn follows(&self, table: &str) -> bool {
+        table == FREE || DERIVED.contains(&table)
+    }
+}
+
+/// How far the copy of a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rewriting {
+    /// Entries that were copied, or blocks whose index was made.
+    pub done: u64,
+    pub of: u64,
+}
+
+impl Store {
+    /// Reads every page.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or its roots are damaged.
+    pub fn survey(&self) -> Result<Survey, StoreError> {
+        let walk = Walk::begin(self.env())?;
+        let mut survey = Survey::default();
+        for tree in walk.trees()? {
+            let _ = walk.tree(tree, &[], &mut |found| {
+                if let Found::Fault(fault) = found {
+                    survey.faults.push(fault);
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(survey)
+    }
+
+    /// Writes the store again into the new folder `target`. What is damaged must follow from the rest ([`Survey::is_derived`]).
+    /// `report` may break it off.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedPage`] for damage elsewhere, and [`StoreError::Interrupted`].
+    pub fn rewrite(
+        &self,
+        target: &Path,
+        report: &mut dyn FnMut(Rewriting) -> ControlFlow<()>,
+    ) -> Result<Self, StoreError> {
+        let options = crate::Options { read_only: false, ..*self.options() };
+        let made = Self::open(target, options)?;
+        self.copy_tables(&made, report)?;
+        let Some(head) = made.progress()?.head else { return Ok(made) };
+        let mut next = 0;
+        while next <= head.number {
+            let end = (next + BATCH_BLOCKS).min(head.number + 1);
+            made.commit(|txn, progress| {
+                let mut indexes = Indexes::default();
+                for number in next..end {
+                    indexes.add_stored(&Snapshot::new(txn, made.tables()), progress, number)?;
+                }
+                indexes.write(txn, made.tables())
+            })?;
+            next = end;
+            if report(Rewriting { done: next, of: head.number + 1 }).is_break() {
+                return Err(StoreError::Interrupted);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Copies the tables that do not follow from others.
+    fn copy_tables(
+        &self,
+        made: &Self,
+        report: &mut dyn FnMut(Rewriting) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        // A table whose root is damaged does not say how many it has.
+        let entries = |table: Table| self.read(|snapshot, _| Ok(table.stat(snapshot.txn)?.entries as u64));
+        let of = self.tables().all().into_iter().filter_map(|table| entries(table).ok()).sum();
+        let (walk, mut done) = (Walk::begin(self.env())?, 0);
+        for tree in walk.trees()? {
+            let table = made.tables().all().into_iter().find(|table| table.name == tree.table);
+            let Some(table) = table.filter(|table| !DERIVED.contains(&table.name)) else { continue };
+            let (mut batch, mut failed) = (Batch::new(made, table), None);
+            let _ = walk.tree(tree, &[], &mut |found| {
+                let added = match found {
+                    Found::Entry { key, value } => batch.add(key, value),
+                    Found::Fault(fault) => Err(fault.error()),
+                    Found::Page { .. } => Ok(()),
+                };
+                match added {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            })?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            done += batch.finish()?;
+            if report(Rewriting { done, of }).is_break() {
+                return Err(StoreError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Entries on their way into a table.
+struct Batch<'s> {
+    store: &'s Store,
+    table: Table,
+    entries: Vec<(Vec<u8>, Vec<u8>)>,
+    bytes: usize,
+    written: u64,
+}
+
+impl<'s> Batch<'s> {
+    fn new(store: &'s Store, table: Table) -> Self {
+        Self { store, table, entries: Vec::new(), bytes: 0, written: 0 }
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.bytes += key.len() + value.len();
+        self.entries.push((key.to_vec(), value.to_vec()));
+        if self.bytes >= BATCH_SIZE { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<(), StoreError> {
+        let entries = std::mem::take(&mut self.entries);
+        (self.written, self.bytes) = (self.written + entries.len() as u64, 0);
+        let (table, meta) = (self.table, self.table.name == Tables::META);
+        self.store.commit(|txn, progress| {
+            for (key, value) in &entries {
+                if meta { table.put(txn, key, value)? } else { table.append(txn, key, value)? }
+            }
+            // The copied progress is the one to keep.
+            *progress = meta::read(&self.store.tables().meta, txn)?;
+            Ok::<(), StoreError>(())
+        })
+    }
+
+    fn finish(mut self) -> Result<u64, StoreError> {
+        self.write()?;
+        Ok(self.written)
+    }
+}

@@ -1,0 +1,82 @@
+//! Schema 3: every page has a checksum. Writing an entry again writes its pages again, with theirs.
+
+use heed::RwTxn;
+
+use crate::{
+    StoreError,
+    table::{Table, Tables},
+    upgrade::Piece,
+};
+
+/// What is written in one transaction at most, in entries and in bytes.
+const ENTRIES: usize = 16_384;
+const BYTES: usize = 8 << 20;
+/// A value that no free pages side by side hold: LMDB reads the whole list of free pages for it, and writes it again.
+const LARGE: usize = 1 << 20;
+const LARGE_KEY: &[u8] = b"large";
+
+/// Where the step goes on: a table, the entries before it, and a key of it.
+#[derive(Default)]
+struct Place {
+    table: u8,
+    done: u64,
+    from: Vec<u8>,
+}
+
+impl Place {
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (table, rest) = bytes.split_first()?;
+        let (done, from) = rest.split_first_chunk()?;
+        Some(Self { table: *table, done: u64::from_be_bytes(*done), from: from.to_vec() })
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        [&[self.table][..], &self.done.to_be_bytes(), &self.from].concat()
+    }
+}
+
+/// Writes some entries again, and at last the list of free pages.
+pub(crate) fn rewrite(tables: &Tables, txn: &mut RwTxn<'_>, place: &[u8]) -> Result<Piece, StoreError> {
+    let damaged = || tables.meta.damaged(b"upgrade", "it is too short");
+    let place = if place.is_empty() { Place::default() } else { Place::decode(place).ok_or_else(damaged)? };
+    let all = tables.all();
+    let Some(table) = all.get(usize::from(place.table)) else {
+        tables.meta.put(txn, LARGE_KEY, &vec![0; LARGE])?;
+        tables.meta.delete(txn, LARGE_KEY)?;
+        return Ok(Piece::Done);
+    };
+    let mut of = 0;
+    for table in &all {
+        of += table.stat(txn)?.entries as u64;
+    }
+    let (entries, next) = some_entries(table, txn, &place.from)?;
+    for (key, value) in &entries {
+        table.put(txn, key, value)?;
+    }
+    let done = place.done + entries.len() as u64;
+    let place = match next {
+        Some(from) => Place { table: place.table, done, from },
+        None => Place { table: place.table + 1, done, from: Vec::new() },
+    };
+    Ok(Piece::More { place: place.encode(), done, of: of.max(done) })
+}
+
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Entries from a key on, and the key of the one behind them.
+fn some_entries(
+    table: &Table,
+    txn: &RwTxn<'_>,
+    from: &[u8],
+) -> Result<(Entries, Option<Vec<u8>>), StoreError> {
+    let (mut entries, mut bytes) = (Entries::new(), 0);
+    for entry in table.from(txn, from)? {
+        let (key, value) = entry?;
+        if entries.len() == ENTRIES || bytes >= BYTES {
+            return Ok((entries, Some(key.to_vec())));
+        }
+        bytes += key.len() + value.len();
+        entries.push((key.to_vec(), value.to_vec()));
+    }
+    Ok((entries, None))
+}

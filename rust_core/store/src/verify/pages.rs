@@ -1,0 +1,39 @@
+//! Every page with its checksum.
+
+use std::ops::ControlFlow;
+
+use super::{Fault, LISTED, Part, Verified, Verifying};
+use crate::{PageFault, ScrubPosition, Store, StoreError};
+
+/// Bytes that are read in one transaction.
+const PORTION: u64 = 8 << 20;
+
+/// The faults of the pages of a store.
+pub(super) fn verify(
+    store: &Store,
+    report: &mut dyn FnMut(Verifying) -> ControlFlow<()>,
+) -> Result<Verified, StoreError> {
+    let (mut verified, mut position, mut done) = (Verified::default(), ScrubPosition::default(), 0);
+    let of = store.size().used;
+    loop {
+        let scrubbed = store.scrub(&mut position, PORTION)?;
+        done += scrubbed.bytes;
+        verified.fault_count += scrubbed.faults.len() as u64;
+        let room = LISTED - verified.faults.len();
+        verified.faults.extend(scrubbed.faults.into_iter().take(room).map(Fault::from));
+        if report(Verifying { part: Part::Pages, done, of: of.max(done) }).is_break() {
+            return Err(StoreError::Interrupted);
+        }
+        if scrubbed.complete {
+            return Ok(verified);
+        }
+    }
+}
+
+impl From<PageFault> for Fault {
+    fn from(fault: PageFault) -> Self {
+        let PageFault { table, key, page, offset } = fault;
+        let why = format!("page {page} of data.mdb, at offset {offset}, does not have its checksum");
+        Self { table, key, why }
+    }
+}

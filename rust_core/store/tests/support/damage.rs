@@ -1,0 +1,35 @@
+//! Changes to the file of a store that is closed.
+
+use std::{fs, path::Path};
+
+/// Bytes of a page.
+pub const PAGE: usize = 4_096;
+
+/// Takes the checksums out of every page, as programs before schema 3 wrote them.
+pub fn without_checksums(folder: &Path) {
+    let data = folder.join("data.mdb");
+    let mut bytes = fs::read(&data).unwrap();
+    for (number, page) in bytes.chunks_exact_mut(PAGE).enumerate() {
+        if number < 2 {
+            page[16 + 136..16 + 144].fill(0);
+        } else if u64::from_ne_bytes(page[..8].try_into().unwrap()) == number as u64 {
+            page[8..10].fill(0);
+            page[10] &= 0x7f;
+            page[11] = 0;
+        }
+    }
+    fs::write(data, bytes).unwrap();
+}
+
+/// Changes one bit of the file.
+pub fn flip(folder: &Path, byte: usize, bit: u8) {
+    let data = folder.join("data.mdb");
+    let mut bytes = fs::read(&data).unwrap();
+    bytes[byte] ^= 1 << bit;
+    fs::write(data, bytes).unwrap();
+}
+
+/// Length of the file in bytes.
+pub fn length(folder: &Path) -> usize {
+    usize::try_from(fs::metadata(folder.join("data.mdb")).unwrap().len()).unwrap()
+}

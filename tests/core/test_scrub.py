@@ -1,0 +1,74 @@
+"""The scrub of a running node: what nobody reads is checked too, and damage ends production."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from flips import chain
+from foreseal._core import Node
+from foreseal.errors import RpcError
+from live_node import outcomes, wait_until
+from store_pages import replace
+
+# Input of a transaction of the chain, on pages that nothing but a request for it reads.
+INPUT = b"\xab" * 600
+
+
+@pytest.fixture
+def datadir(tmp_path: Path) -> Path:
+    """A chain at rest."""
+    chain.make(tmp_path / "chain")
+    return tmp_path / "chain"
+
+
+def settings(datadir: Path, rate: int) -> bytes:
+    return chain.settings(datadir, store={"recent": 1, "scrub_rate": rate, "scrub_pause": 100}, step=50)
+
+
+def test_a_scrub_reads_the_store_again_and_again(datadir: Path) -> None:
+    node = Node(settings(datadir, 1 << 30))
+    node.start()
+    wait_until(lambda: node.ready()[0])
+    wait_until(lambda: orjson.loads(node.status())["store"]["scrub"]["passes"] >= 2)
+    scrub = orjson.loads(node.status())["store"]["scrub"]
+    assert scrub["damaged"] == 0
+    assert scrub["total"] > (datadir / "store" / "data.mdb").stat().st_size // 3
+    assert scrub["last"] > 1_700_000_000
+    assert node.health()[0]
+    node.stop()
+
+
+def test_damage_that_the_scrub_finds_ends_production(datadir: Path) -> None:
+    replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
+    node = Node(settings(datadir, 1 << 30))
+    node.start()
+    wait_until(lambda: not node.health()[0] and "damaged" in node.health()[1])
+    assert "store is damaged: table transactions, key " in node.health()[1]
+    assert not node.ready()[0]
+    status = orjson.loads(node.status())
+    assert status["phase"] == "failed"
+    assert status["store"]["scrub"]["damaged"] > 0
+    assert "table transactions" in status["store"]["reason"]
+    node.stop()
+
+
+def test_damage_that_a_request_finds_fails_it_and_ends_production(datadir: Path) -> None:
+    replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
+    node = Node(settings(datadir, 0))
+    node.start()
+    wait_until(lambda: node.ready()[0])
+    head = node.freshness()[0]
+    wait_until(lambda: node.freshness()[0] > head)
+    # The first of these transactions is in the fourth block.
+    assert node.call("eth_getBlockByNumber", b'["0x4", true]', 1) is None
+    found = outcomes(node, 1)[1]
+    assert isinstance(found, RpcError)
+    assert found.code == -32603
+    assert "store is damaged: table transactions, key " in found.message
+    wait_until(lambda: not node.health()[0])
+    assert "table transactions" in node.health()[1]
+    stopped = node.freshness()[0]
+    wait_until(lambda: orjson.loads(node.status())["phase"] == "failed")
+    assert node.freshness()[0] <= stopped + 1
+    node.stop()

@@ -1,0 +1,1 @@
+"""The findings S1 to S12 of an independent attack, reproduced from outside on any build."""

@@ -1,0 +1,1 @@
+"""Malformed requests, and connections that never complete a request."""

@@ -1,0 +1,44 @@
+"""The patterns by name."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from hostile.client import Client
+
+Attack = Callable[[Client], Awaitable[None]]
+"""What one hostile address does until its time is over."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One kind of hostile traffic."""
+
+    name: str
+    group: str
+    description: str
+    attack: Attack
+    transports: tuple[str, ...]
+    tls: bool
+    """Needs a node that speaks TLS."""
+
+
+PATTERNS: dict[str, Pattern] = {}
+
+
+def pattern(
+    name: str,
+    description: str,
+    *,
+    transports: tuple[str, ...] = ("native", "asgi"),
+    tls: bool = False,
+) -> Callable[[Attack], Attack]:
+    """Register a pattern; its group is the module that defines it."""
+
+    def register(attack: Attack) -> Attack:
+        if name in PATTERNS:
+            raise ValueError(f"two patterns are named {name}")
+        group = attack.__module__.rpartition(".")[2]  # type: ignore[attr-defined]
+        PATTERNS[name] = Pattern(name, group, description, attack, transports, tls)
+        return attack
+
+    return register

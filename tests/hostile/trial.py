@@ -1,0 +1,170 @@
+"""One pattern against one node: what honest clients experience before, during and after it, and the verdict."""
+
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hostile.build import child_environment, helper
+from hostile.observer import NOT_SENT
+from hostile.usage import measure
+from hostile.watch import Watch, Window
+
+_START_TIME = 30.0
+_GRACE = 20.0
+SETTLE_TIME = 60.0
+STARVATION = "call-keccak"
+"""The pattern of finding S1."""
+_RAMP = 50
+"""Addresses whose connections need as long again as the attack of one."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What makes a pattern fail."""
+
+    delay: float = 50.0
+    """Milliseconds by which the honest p99 may rise."""
+    memory: int = 200 * 1024
+    """KiB by which anonymous memory may rise."""
+    left_memory: int = 96 * 1024
+    """KiB that it may have left behind once honest clients are served as before."""
+    gap: float = 1500.0
+    """Milliseconds without a flashblock."""
+    lateness: bool = True
+    """Honest calls that are not sent, because earlier ones have no answer, make it fail."""
+
+
+DEFAULT_BOUNDS = Bounds()
+GATE_BOUNDS = Bounds(delay=20_000.0, memory=128 * 1024, gap=30_000.0, lateness=False)
+"""For a busy machine: only correctness and memory are bounded."""
+
+
+@dataclass
+class Trial:
+    """What one pattern did."""
+
+    pattern: str
+    transport: str
+    addresses: int
+    before: Window
+    during: Window
+    after: Window
+    recovery: float | None
+    """Seconds until honest clients were served as before; None if they were not within a minute."""
+    seen: dict[str, int]
+    """What the hostile clients saw, by kind."""
+    hostile_processor: float
+    """Seconds of processor time of the hostile clients, which share the machine's cores."""
+    failures: list[str] = field(default_factory=list)
+
+
+def attack(folder: Path, pattern: str, addresses: int, seconds: float) -> "subprocess.Popen[str]":
+    """Start hostile clients; returns once they begin."""
+    process = subprocess.Popen(
+        helper("attacker", folder / "facts.json", "--pattern", pattern, "--addresses", addresses, "--seconds", seconds),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=child_environment(),
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def run_trial(
+    watch: Watch,
+    folder: Path,
+    pattern: str,
+    transport: str,
+    addresses: int,
+    *,
+    seconds: float,
+    calm: float,
+    bounds: Bounds = DEFAULT_BOUNDS,
+) -> Trial:
+    """Watch the node for `calm` seconds, attack it for `seconds`, and wait until it has recovered."""
+    seconds *= 1 + addresses / _RAMP
+    begin = time.monotonic()
+    time.sleep(calm)
+    process = attack(folder, pattern, addresses, seconds)
+    attacked = time.monotonic()
+    try:
+        printed, _ = process.communicate(timeout=seconds + _GRACE)
+        hostile: dict[str, Any] = orjson.loads(printed.splitlines()[-1])
+    except (subprocess.TimeoutExpired, IndexError):
+        # On a busy machine a process at nice 19 may not come to its end.
+        hostile = {"processor": measure([process.pid]).processor, "seen": {"ended: killed": 1}}
+        process.kill()
+        process.communicate()
+    ended = time.monotonic()
+    before = watch.window(begin, attacked)
+    recovery = watch.settle(ended, worst_p99(before) + bounds.delay, SETTLE_TIME)
+    rested = time.monotonic()
+    time.sleep(min(calm, 1.0))
+    during = watch.window(attacked, ended)
+    after = watch.window(max(rested - 1.0, ended), time.monotonic())
+    trial = Trial(pattern, transport, addresses, before, during, after, recovery, hostile["seen"], hostile["processor"])
+    trial.failures = failures_of(trial, bounds)
+    return trial
+
+
+def worst_p99(window: Window) -> float:
+    """Return the highest p99 of submissions and cheap reads, ms."""
+    return max(delays.p99 for kind in (window.submissions, window.reads) for delays in kind.values())
+
+
+def failures_of(trial: Trial, bounds: Bounds) -> list[str]:
+    """Return what the pattern made go wrong."""
+    found = []
+    for kind in ("submissions", "reads"):
+        for caller, delays in getattr(trial.during, kind).items():
+            rise = delays.p99 - getattr(trial.before, kind)[caller].p99
+            if rise > bounds.delay:
+                found.append(f"{kind} of the {caller} caller: p99 rose by {rise:.0f} ms")
+    faults = [each for each in trial.during.faults + trial.after.faults if bounds.lateness or NOT_SENT not in each]
+    found += [f"honest call failed: {fault}" for fault in faults]
+    rise = trial.during.memory_peak - trial.before.memory_end
+    if rise > bounds.memory:
+        found.append(f"anonymous memory rose by {rise // 1024} MiB")
+    left = trial.after.memory_end - trial.before.memory_end
+    if left > bounds.left_memory:
+        found.append(f"{left // 1024} MiB of anonymous memory were left behind")
+    if trial.during.cadence.max > bounds.gap:
+        found.append(f"no flashblock for {trial.during.cadence.max:.0f} ms")
+    if trial.recovery is None:
+        found.append(f"honest clients were not served as before within {SETTLE_TIME:.0f} s")
+    return found
+
+
+HEADS: Sequence[str] = (
+    "pattern", "transport", "addr", "submit p99", "read p99", "keyed sub", "keyed read", "max", "mem +MiB", "gap ms",
+    "recov s", "verdict",
+)  # fmt: skip
+_ROW = "{:<26} {:<9} {:>4} {:>13} {:>13} {:>13} {:>13} {:>7} {:>8} {:>7} {:>7}  {}"
+
+
+def heading() -> str:
+    """Return the heading of the table."""
+    return _ROW.format(*HEADS)
+
+
+def row(trial: Trial) -> str:
+    """Return a line of the table: p99 before and during, ms."""
+
+    def pair(kind: str, caller: str) -> str:
+        before, during = (getattr(window, kind)[caller].p99 for window in (trial.before, trial.during))
+        return f"{before:.0f}>{during:.0f}"
+
+    worst = max(delays.max for kind in (trial.during.submissions, trial.during.reads) for delays in kind.values())
+    grown = (trial.during.memory_peak - trial.before.memory_end) // 1024
+    verdict = "ok" if not trial.failures else f"FAIL {trial.failures[0]}"
+    return _ROW.format(
+        trial.pattern, trial.transport, trial.addresses, pair("submissions", "public"), pair("reads", "public"),
+        pair("submissions", "keyed"), pair("reads", "keyed"), f"{worst:.0f}", grown, f"{trial.during.cadence.max:.0f}",
+        "never" if trial.recovery is None else f"{trial.recovery:.1f}", verdict,
+    )  # fmt: skip

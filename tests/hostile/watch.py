@@ -1,0 +1,226 @@
+"""What honest clients experience, and what the node uses meanwhile, by window of time."""
+
+import itertools
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hostile.build import child_environment, helper
+from hostile.facts import Facts
+from hostile.observer import NOT_SENT
+from hostile.usage import Sampler, Usage
+
+CALLERS = ("public", "keyed")
+SUBMISSION = "eth_sendRawTransaction"
+HEAVY = ("eth_call",)
+"""Methods whose delays are shown, but bounded by no verdict: they share a lane with hostile calls."""
+_END_TIME = 30.0
+_ENOUGH = 40
+"""Calls that a second must have for a verdict."""
+
+
+@dataclass
+class Delays:
+    """Delays of one method for one caller, ms."""
+
+    calls: int
+    p50: float
+    p99: float
+    max: float
+    faults: int = 0
+
+    @classmethod
+    def of(cls, delays: list[float], faults: int) -> "Delays":
+        """Summarise; zeros where nothing was called."""
+        ordered = [round(delay, 1) for delay in sorted(delays)] or [0.0]
+        p50, p99 = (ordered[min(int(len(ordered) * part), len(ordered) - 1)] for part in (0.5, 0.99))
+        return cls(len(delays), p50, p99, ordered[-1], faults)
+
+
+@dataclass
+class Cadence:
+    """Intervals between flashblocks as a subscriber sees them, ms, and blocks sealed."""
+
+    flashblocks: int
+    p50: float
+    max: float
+    blocks: int
+
+
+@dataclass
+class Window:
+    """One stretch of time."""
+
+    seconds: float
+    submissions: dict[str, Delays]
+    """By caller."""
+    reads: dict[str, Delays]
+    """Cheap reads together, by caller."""
+    methods: dict[str, dict[str, Delays]]
+    """By caller and method."""
+    cadence: Cadence
+    memory_peak: int
+    """RssAnon, KiB."""
+    memory_end: int
+    resident_peak: int
+    threads: int
+    descriptors: int
+    processor: float
+    """Seconds of processor time of the node."""
+    faults: list[str] = field(default_factory=list)
+
+
+class Recorder:
+    """What honest clients reported, and its summaries."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        """Calls that have ended, in the order of their ends."""
+        self.events: list[tuple[float, str]] = []
+        """Notifications of subscriptions."""
+
+    def add(self, line: str) -> None:
+        """Add a line that an observer printed."""
+        record = orjson.loads(line)
+        if "event" in record:
+            self.events.append((record["at"], record["event"]))
+        else:
+            self.records.append(record)
+
+    def window(self, begin: float, end: float, usage: list[Usage]) -> Window:
+        """Summarise the calls that were due within this time."""
+        records = [record for record in list(self.records) if begin <= record["at"] < end]
+        return Window(
+            seconds=round(end - begin, 2),
+            submissions=_by_caller(records, lambda method: method == SUBMISSION),
+            reads=_by_caller(records, lambda method: is_cheap(method) and method != SUBMISSION),
+            methods={caller: _by_method(records, caller) for caller in CALLERS},
+            cadence=self._cadence(begin, end),
+            memory_peak=max(sample.anonymous for sample in usage),
+            memory_end=usage[-1].anonymous,
+            resident_peak=max(sample.resident for sample in usage),
+            threads=max(sample.threads for sample in usage),
+            descriptors=max(sample.descriptors for sample in usage),
+            processor=round(usage[-1].processor - usage[0].processor, 2),
+            faults=_faults(records),
+        )
+
+    def recovered_at(self, begin: float, bound: float) -> float | None:
+        """Return the seconds from `begin` until cheap calls take at most `bound` ms, for a second and with none open.
+
+        None while that is not so.
+        """
+        if not self.records:
+            return None
+        cheap = [(r["at"], r["ms"]) for r in list(self.records) if r["at"] >= begin and is_cheap(r["method"])]
+        since = max((at for at, delay in cheap if delay > bound), default=begin)
+        is_calm = self.records[-1]["oldest"] >= since + 1.0
+        is_calm = is_calm and sum(1 for at, _ in cheap if at > since) >= _ENOUGH
+        return round(since - begin, 2) if is_calm else None
+
+    def _cadence(self, begin: float, end: float) -> Cadence:
+        steps = [at for at, kind in list(self.events) if kind == "newFlashblocks"]
+        # The interval that a window begins within belongs to it as well.
+        before = [at for at in steps if at < begin][-1:]
+        inside = [at for at in steps if begin <= at < end]
+        moments = [*before, *inside, end]
+        gaps = sorted((later - earlier) * 1000 for earlier, later in itertools.pairwise(moments)) or [0.0]
+        blocks = sum(1 for at, kind in list(self.events) if kind == "newHeads" and begin <= at < end)
+        return Cadence(len(inside), round(gaps[len(gaps) // 2], 1), round(gaps[-1], 1), blocks)
+
+
+class Watch:
+    """Runs the honest clients of a node in their own process and records what they report."""
+
+    def __init__(self, facts: Facts, folder: Path, pids: list[int]) -> None:
+        file = folder / "facts.json"
+        facts.save(file)
+        self._recorder = Recorder()
+        self._sampler = Sampler(pids)
+        self._process = subprocess.Popen(
+            helper("observer", file),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=child_environment(),
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the honest clients."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(_END_TIME)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join(_END_TIME)
+        self._sampler.stop()
+
+    def window(self, begin: float, end: float) -> Window:
+        """Summarise the calls that were due within this time, and what the node used meanwhile."""
+        return self._recorder.window(begin, end, self._sampler.within(begin, end))
+
+    def settle(self, begin: float, bound: float, timeout: float) -> float | None:
+        """Wait until honest clients are served as before; seconds from `begin`, or None after `timeout`."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            time.sleep(0.2)
+            recovery = self._recorder.recovered_at(begin, bound)
+            if recovery is not None:
+                return recovery
+        return None
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                self._recorder.add(line)
+
+
+def is_cheap(method: str) -> bool:
+    """Return `True` for submissions and reads whose delays are bounded."""
+    return method not in HEAVY and method != "subscription"
+
+
+def _by_caller(records: list[dict[str, Any]], chosen: Any) -> dict[str, Delays]:
+    found = {}
+    for caller in CALLERS:
+        own = [record for record in records if record["caller"] == caller and chosen(record["method"])]
+        found[caller] = Delays.of([record["ms"] for record in own], sum(1 for record in own if record["fault"]))
+    return found
+
+
+def _by_method(records: list[dict[str, Any]], caller: str) -> dict[str, Delays]:
+    by_method: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        if record["caller"] == caller:
+            by_method.setdefault(record["method"], []).append(record)
+    return {
+        method: Delays.of([record["ms"] for record in own], sum(1 for record in own if record["fault"]))
+        for method, own in sorted(by_method.items())
+    }
+
+
+def _faults(records: list[dict[str, Any]]) -> list[str]:
+    """Return what was wrong, each once, with how often."""
+    counts: dict[str, int] = {}
+    for record in records:
+        late = record["method"] in HEAVY and record["fault"] == NOT_SENT
+        if record["fault"] and not late:
+            name = f"{record['caller']} {record['method']}: {record['fault']}"
+            counts[name] = counts.get(name, 0) + 1
+    return [f"{name} ({count} times)" for name, count in counts.items()][:20]

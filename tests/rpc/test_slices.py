@@ -1,0 +1,54 @@
+"""Long work on the event loop runs one slice an iteration, whoever it is for."""
+
+import asyncio
+
+from foreseal.rpc.slices import Slices
+
+
+def iterations_of(works: int, slices_each: int) -> list[list[int]]:
+    """The works that had a slice in each iteration of the loop."""
+
+    async def scenario() -> list[list[int]]:
+        subject, iterations = Slices(), [[]]
+
+        async def work(number: int) -> None:
+            for _ in range(slices_each):
+                await subject.begin()
+                iterations[-1].append(number)
+                subject.end()
+
+        tasks = [asyncio.ensure_future(work(number)) for number in range(works)]
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0)
+            iterations.append([])
+        return iterations
+
+    return asyncio.run(scenario())
+
+
+def test_each_iteration_has_one_slice_at_most() -> None:
+    iterations = iterations_of(works=5, slices_each=3)
+    assert max(len(iteration) for iteration in iterations) == 1
+    assert sorted(number for iteration in iterations for number in iteration) == sorted(list(range(5)) * 3)
+
+
+def test_works_take_turns() -> None:
+    order = [number for iteration in iterations_of(works=3, slices_each=3) for number in iteration]
+    # The first one asked for its second slice before the others for their first.
+    assert order == [0, 0, 1, 2, 0, 1, 2, 1, 2]
+
+
+def test_a_cancelled_wait_passes_its_slice_on() -> None:
+    async def scenario() -> None:
+        subject = Slices()
+        await subject.begin()
+        waiting = [asyncio.ensure_future(subject.begin()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        subject.end()
+        await asyncio.sleep(0)
+        # It has its slice by now and does not get to use it.
+        waiting[1].cancel()
+        await asyncio.wait_for(waiting[2], 10)
+
+    asyncio.run(scenario())

@@ -1,0 +1,477 @@
+"""Bounds of the native transport: memory, time and protocol work of hostile clients, without a socket or a wait."""
+
+import asyncio
+import json
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.frames import Frame, Opcode
+
+from bare_transport import BareTransport, statuses_in
+from foreseal.rpc import Limits
+from foreseal.server import App, Settings
+from foreseal.server.direct.chunks import MAX_TRAILERS, ChunkDecoder
+from foreseal.server.direct.head import BadRequest
+from foreseal.server.direct.http import Http
+from foreseal.server.direct.intake import Intake
+from foreseal.server.direct.listener import DirectListener
+from foreseal.server.direct.table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
+from foreseal.server.listening import listen
+from foreseal.server.settings.access import Access, PublicLimits
+from foreseal.server.transport_limits import TransportLimits
+
+from access_doubles import rated
+from asgi_client import until
+from fake_core import FakeNode
+
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def post(method: str, *params: Any) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    return HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+class Wire(BareTransport):
+    """A transport whose client reads only what it is let to."""
+
+    def __init__(self, address: str = "192.0.2.1") -> None:
+        super().__init__()
+        self.address = address
+        self.unread = 0
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return (self.address, 1) if name == "peername" else default
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+
+class Served:
+    """A listener, and connections to it."""
+
+    def __init__(self, app: App, listener: DirectListener, node: FakeNode) -> None:
+        self.app, self.listener, self.node = app, listener, node
+
+    def connect(self, address: str = "192.0.2.1") -> tuple[Http, Wire]:
+        wire = Wire(address)
+        http = Http(self.listener)
+        http.connection_made(wire)
+        return http, wire
+
+    async def websocket(self) -> tuple[Any, Wire]:
+        http, wire = self.connect()
+        http.data_received(HANDSHAKE)
+        await until(lambda: b" 101 " in wire.written)
+        wire.written = b""
+        return wire.protocol, wire
+
+
+def serving(use: Callable[[Served], Awaitable[None]], max_open: int = 1024, **settings: Any) -> None:
+    async def run() -> None:
+        node = FakeNode()
+        app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
+        await app.startup()
+        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0), most=max_open)
+        try:
+            await use(Served(app, listener, node))
+        finally:
+            for connection in tuple(listener._open):
+                connection.connection_lost(None)  # type: ignore[attr-defined]
+            await listener.stop(0)
+            await app.shutdown()
+
+    asyncio.run(run())
+
+
+# Parsing is linear, and memory is that of the bytes.
+
+
+def test_an_endless_trailer_is_refused_after_some_bytes() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect()
+        http.data_received(CHUNKED + b"2\r\n{}\r\n0\r\nX: ")
+        for _ in range(2 * MAX_TRAILERS // 64):
+            http.data_received(b"x" * 64)
+        assert statuses_in(wire.written) == [431]
+
+    serving(use)
+
+
+def test_trailers_and_heads_in_single_bytes_are_read_in_linear_time() -> None:
+    """Each byte is searched a bounded number of times."""
+
+    def spent(size: int) -> float:
+        decoder, intake = ChunkDecoder(), Intake()
+        intake.add(b"0\r\nX: ")
+        intake.decode(decoder)
+        begun = time.thread_time()
+        for _ in range(size):
+            intake.add(b"x")
+            intake.decode(decoder)
+        return time.thread_time() - begun
+
+    few, many = (min(spent(size) for _ in range(5)) for size in (2000, 8000))
+    assert many < 12 * few
+
+
+def test_unfinished_bodies_in_tiny_chunks_take_the_memory_of_their_bytes() -> None:
+    async def use(served: Served) -> None:
+        lines = [served.connect(f"192.0.2.{n}") for n in range(4)]
+        chunk = b"2\r\n{}\r\n" * 1000
+        for http, _ in lines:
+            http.data_received(CHUNKED)
+        tracemalloc.start()
+        for _ in range(50):
+            for http, _ in lines:
+                # As if the rate of protocol work were no bound.
+                http._request.decoder.chunks = 0  # type: ignore[union-attr]
+                at = 0
+                while at < len(chunk):
+                    at = http._request.decoder.decode(chunk, at)  # type: ignore[union-attr]
+        used, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert used < 3 * 4 * 50 * 2000
+
+    serving(use)
+
+
+@pytest.mark.parametrize("data", [b"\n", b"X\n", b"5;\n", b"5;a\x00", b"g", b" 5", b"5" * 300])
+def test_a_malformed_chunk_size_is_an_error_before_its_line_ends(data: bytes) -> None:
+    with pytest.raises(BadRequest):
+        ChunkDecoder().decode(data, 0)
+
+
+# Protocol work.
+
+
+def test_chunk_framing_is_limited_by_rate() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect()
+        http.data_received(CHUNKED)
+        for _ in range(200):
+            if not wire.reading and http._resumption is not None and not http._intake.left:
+                break
+            http.data_received(b"1\r\n \r\n" * 100)
+            await asyncio.sleep(0)
+        assert not wire.reading, "it is not read for a while"
+        other, other_wire = served.connect("192.0.2.2")
+        other.data_received(post("echo"))
+        await asyncio.sleep(0)
+        assert statuses_in(other_wire.written) == [200], "others are served"
+
+    serving(use, public=True, public_limits=PublicLimits(address_work=1000))
+
+
+def test_many_requests_in_one_segment_let_others_have_their_turn() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect()
+        _, quiet = other = served.connect("192.0.2.2")
+        count = 2000
+        http.data_received(post("echo") * count)
+        assert 0 < len(statuses_in(wire.written)) < count
+        other[0].data_received(post("echo"))
+        await asyncio.sleep(0)
+        assert statuses_in(quiet.written) == [200]
+        await until(lambda: len(statuses_in(wire.written)) == count)
+
+    serving(use)
+
+
+def test_pings_are_answered_by_the_newest_and_limited_by_rate() -> None:
+    async def use(served: Served) -> None:
+        websocket, wire = await served.websocket()
+        pings = [Frame(Opcode.PING, b"%d" % n).serialize(mask=True) for n in range(4)]
+        websocket.data_received(b"".join(pings[:3]))
+        assert wire.written == b"\x8a\x012"
+        # A client that does not read: one pong waits, whatever it sends.
+        wire.written = b""
+        websocket.pause_writing()
+        for _ in range(1000):
+            websocket.data_received(pings[0])
+        websocket.data_received(pings[3])
+        assert wire.written == b""
+        websocket.resume_writing()
+        assert wire.written == b"\x8a\x013"
+        flood = Frame(Opcode.PING, b"x" * 125).serialize(mask=True) * 100
+        for _ in range(500):
+            if not wire.reading:
+                break
+            websocket.data_received(flood)
+            await asyncio.sleep(0)
+        assert not wire.reading
+        assert websocket._frames.size <= len(flood)
+
+    serving(use, public=True, access=rated(), public_limits=PublicLimits(address_work=20_000))
+
+
+def test_empty_frames_are_protocol_work() -> None:
+    async def use(served: Served) -> None:
+        websocket, wire = await served.websocket()
+        begun = Frame(Opcode.TEXT, b"[", False).serialize(mask=True)
+        websocket.data_received(begun)
+        empty = Frame(Opcode.CONT, b"", False).serialize(mask=True) * 100
+        for _ in range(100):
+            if not wire.reading:
+                break
+            websocket.data_received(empty)
+            await asyncio.sleep(0)
+        assert not wire.reading
+
+    serving(use, public=True, public_limits=PublicLimits(address_work=1000))
+
+
+def test_a_bucket_of_work_may_be_overdrawn_and_recovers() -> None:
+    bucket = WorkBucket(100, 0.0)
+    assert bucket.spend(200, 0.0) == 0
+    assert bucket.spend(50, 0.0) == pytest.approx(0.5)
+    assert bucket.spend(0, 0.5) == pytest.approx(0)
+    assert not bucket.is_full(1.0)
+    assert bucket.is_full(3.0)
+
+
+# Refusals.
+
+
+def test_a_refused_caller_is_not_read_for_a_while() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect()
+        http.data_received(post("echo") * 50)
+        assert statuses_in(wire.written) == [200, 429]
+        assert not wire.reading
+        delays = [http._resumption.when() - served.listener.loop.time()]  # type: ignore[union-attr]
+        for _ in range(8):
+            http._resumption.cancel()  # type: ignore[union-attr]
+            http._resume()
+            delays.append(http._resumption.when() - served.listener.loop.time())  # type: ignore[union-attr]
+        assert 0 < delays[0] < 0.02
+        assert 0.5 < delays[-1] <= 1.0
+        assert statuses_in(wire.written) == [200] + [429] * 9
+
+    serving(use, public=True, access=Access(public_rate=rated(1).public_rate, public_burst=1))
+
+
+def test_a_refused_websocket_is_not_read_for_a_while() -> None:
+    async def use(served: Served) -> None:
+        websocket, wire = await served.websocket()
+        body = post("echo").partition(b"\r\n\r\n")[2]
+        websocket.data_received(Frame(Opcode.TEXT, body).serialize(mask=True) * 200)
+        await until(lambda: b"-32005" in wire.written)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert wire.written.count(b"-32005") <= 2
+        assert not wire.reading
+
+    serving(use, public=True, access=Access(public_rate=rated(1).public_rate, public_burst=1))
+
+
+# Bytes in flight.
+
+
+def test_bytes_in_flight_of_an_address_are_limited() -> None:
+    async def use(served: Served) -> None:
+        lines = [served.connect() for _ in range(4)]
+        for http, _ in lines:
+            http.data_received(HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * 60_000)
+        assert [statuses_in(wire.written) for _, wire in lines] == [[], [], [429], [429]]
+        assert served.listener.table.total_bytes == 120_000
+        other, wire = served.connect("192.0.2.2")
+        other.data_received(post("echo"))
+        await asyncio.sleep(0)
+        assert statuses_in(wire.written) == [200]
+        lines[0][0].connection_lost(None)
+        assert served.listener.table.total_bytes == 60_000
+
+    serving(use, limits=Limits(address_bytes=150_000))
+
+
+def test_responses_that_are_not_read_count() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect()
+        http.data_received(post("echo", "x" * 1000))
+        wire.unread = 90_000
+        http.pause_writing()
+        assert served.listener.table.total_bytes == 90_000
+        again, again_wire = served.connect()
+        again.data_received(post("echo"))
+        again_wire.unread = 90_000
+        again.pause_writing()
+        assert again_wire.closed
+        again.connection_lost(None)
+        wire.unread = 0
+        http.resume_writing()
+        assert served.listener.table.total_bytes == 0
+
+    serving(use, limits=Limits(address_bytes=150_000))
+
+
+def test_beyond_the_total_the_address_with_the_most_loses_its_largest_connection() -> None:
+    async def use(served: Served) -> None:
+        greedy = [served.connect("192.0.2.9") for _ in range(3)]
+        for size, (http, _) in zip((60_000, 80_000, 50_000), greedy, strict=True):
+            http.data_received(HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * size)
+        honest, wire = served.connect("192.0.2.1")
+        honest.data_received(HEAD + b"Content-Length: 40000\r\n\r\n" + b" " * 30_000)
+        assert [one.closed for _, one in greedy] == [False, True, False]
+        honest.data_received(b" " * 10_000)
+        await asyncio.sleep(0)
+        assert statuses_in(wire.written) == [200]
+
+    serving(use, limits=Limits(total_bytes=200_000))
+
+
+# Connections and time.
+
+
+class Idle:
+    """A connection of a table."""
+
+    def __init__(self, account: AddressAccount, rank: int, since: float) -> None:
+        self.account, self.since, self.in_flight = account, since, 0
+        self._rank = rank
+        self.aborted = False
+
+    def rank(self) -> int:
+        return self._rank
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+def table(max_open: int = 100, **limits: Any) -> ConnectionTable:
+    bounds = {
+        "address_connections": 4,
+        "connection_bytes": 1 << 20,
+        "address_bytes": 1 << 20,
+        "total_bytes": 1 << 20,
+        "head_time": 10.0,
+        "body_time": 20.0,
+        "body_rate": 0,
+        "address_work": 1000,
+    }
+    return ConnectionTable(TransportLimits(**(bounds | limits)), max_open, Counter())
+
+
+def test_an_address_with_too_many_connections_loses_its_slowest() -> None:
+    found = table()
+    account = found.account(("192.0.2.1", 1), 0.0)
+    lines = [Idle(account, rank, since) for rank, since in ((IDLE, 1), (NEVER, 0), (UNFINISHED, 9), (IDLE, 0))]
+    for line in lines:
+        assert found.has_room(account)
+        found.add(line)
+    assert found.has_room(account)
+    assert [line.aborted for line in lines] == [False, False, True, False]
+    found.add(Idle(account, NEVER, 0))
+    assert found.has_room(account)
+    assert [line.aborted for line in lines] == [False, False, True, True]
+
+
+def test_an_address_whose_connections_are_all_at_work_gets_no_more() -> None:
+    found = table()
+    account = found.account(("192.0.2.1", 1), 0.0)
+    for _ in range(4):
+        found.add(Idle(account, NEVER, 0))
+    assert not found.has_room(account)
+    assert found.has_room(found.account(("192.0.2.2", 1), 0.0))
+
+
+def test_addresses_of_one_v6_network_share_bounds_and_unix_sockets_and_proxies_have_none() -> None:
+    found = table(is_proxy=lambda address: address == "192.0.2.7")
+    one, two = found.account(("2001:db8::1", 1), 0.0), found.account(("2001:db8::2", 1), 0.0)
+    assert one is two
+    assert not found.account(None, 0.0).is_limited
+    assert not found.account(("192.0.2.7", 1), 0.0).is_limited
+
+
+def test_a_full_listener_closes_connections_of_the_address_with_the_most() -> None:
+    found = table(max_open=16)
+    many, few = found.account(("192.0.2.1", 1), 0.0), found.account(("192.0.2.2", 1), 0.0)
+    hostile = [Idle(many, UNFINISHED, n) for n in range(15)]
+    honest = Idle(few, IDLE, 0)
+    for line in (*hostile, honest):
+        found.add(line)
+    for _ in range(10):
+        assert found.make_room()
+    assert not honest.aborted
+    assert found.count == 6
+
+
+def test_half_sent_heads_lock_nobody_out() -> None:
+    """400 of them where 300 connections may be open."""
+
+    async def use(served: Served) -> None:
+        port = served.listener._listening.getsockname()[1]
+        await served.listener.start()
+        hostile = []
+        for _ in range(400):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(HEAD)
+            hostile.append((reader, writer))
+        async with asyncio.timeout(20):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(post("echo"))
+            assert (await reader.read(1000)).startswith(b"HTTP/1.1 200 ")
+        for _, line in (*hostile, (reader, writer)):
+            line.close()
+
+    serving(use, max_open=300)
+
+
+def test_a_head_has_one_time_for_all_of_its_bytes() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect()
+        begun = served.listener.now
+        for _ in range(20):
+            http.data_received(b"P" if not http._intake.left else b"O")
+        http.look(begun + 9.5, 125.0)
+        assert wire.written == b""
+        http.look(begun + 10.5, 125.0)
+        assert statuses_in(wire.written) == [408]
+
+    serving(use)
+
+
+def test_a_body_has_a_least_rate() -> None:
+    async def use(served: Served) -> None:
+        slow, slow_wire = served.connect()
+        quick, quick_wire = served.connect()
+        begun = served.listener.now
+        for http, size in ((slow, 1000), (quick, 9000)):
+            http.data_received(HEAD + b"Content-Length: 10000\r\n\r\n" + b" " * size)
+            http.look(begun + 4.0, 125.0)
+            http.look(begun + 8.0, 125.0)
+        assert (statuses_in(slow_wire.written), statuses_in(quick_wire.written)) == ([408], [])
+        quick.look(begun + 21.0, 125.0)
+        assert statuses_in(quick_wire.written) == [408]
+
+    serving(use)
+
+
+def test_a_call_whose_client_is_gone_is_cancelled_but_not_where_it_only_sends_nothing_more() -> None:
+    async def use(served: Served) -> None:
+        served.node.hold = True
+        gone, _ = served.connect()
+        gone.data_received(post("slow"))
+        task = gone._answering
+        assert isinstance(task, asyncio.Task)
+        gone.connection_lost(None)
+        await until(task.done)
+        assert task.cancelled()
+        half, wire = served.connect()
+        half.data_received(post("slow"))
+        assert half.eof_received()
+        served.node.release()
+        await until(lambda: wire.closed)
+        assert statuses_in(wire.written) == [200]
+
+    serving(use)

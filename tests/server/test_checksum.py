@@ -1,0 +1,38 @@
+"""The checksum of a JSON file: every changed bit is found, with its offset."""
+
+import orjson
+import pytest
+
+from foreseal.server.checksum import ChecksumError, has_checksum, sealed
+
+TEXT = orjson.dumps({"version": 2, "keys": [{"name": "till"}, {"name": "app"}]}, option=orjson.OPT_INDENT_2)
+
+
+def test_a_sealed_object_is_json_with_one_more_member() -> None:
+    data = sealed(TEXT)
+    checksum = orjson.loads(data).pop("checksum")
+    assert len(checksum) == 64 + 1 + 8
+    assert orjson.loads(data) == orjson.loads(TEXT) | {"checksum": checksum}
+    assert has_checksum(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", TEXT, TEXT + b" " * 400])
+def test_other_bytes_have_no_checksum(data: bytes) -> None:
+    assert not has_checksum(data)
+
+
+def test_every_changed_bit_is_found_with_its_offset() -> None:
+    data = sealed(TEXT)
+    for bit in range(len(data) * 8):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ChecksumError, match=rf"one bit was changed at offset {bit // 8}\Z"):
+            has_checksum(bytes(changed))
+
+
+def test_more_than_one_changed_bit_is_found() -> None:
+    data = bytearray(sealed(TEXT))
+    data[3] ^= 1
+    data[30] ^= 4
+    with pytest.raises(ChecksumError, match="its bytes are not those of its checksum"):
+        has_checksum(bytes(data))

@@ -1,0 +1,26 @@
+"""Figures of processes in shared memory."""
+
+import os
+
+from foreseal.server.process_table import ProcessTable, shared_table
+
+
+def test_readers_see_restarts_and_heartbeats() -> None:
+    fd = shared_table(["sequencer", "worker-1"])
+    try:
+        writer, reader = ProcessTable(fd, writable=True), ProcessTable(fd)
+        assert [(each.name, each.heartbeat_age) for each in reader.figures()] == [
+            ("sequencer", None),
+            ("worker-1", None),
+        ]
+        writer.restart("worker-1", "died")
+        writer.restart("worker-1", "wedged")
+        writer.restart("worker-1", "wedged")
+        writer.beat("sequencer")
+        sequencer, worker = reader.figures()
+        assert sequencer.heartbeat_age is not None
+        assert 0 <= sequencer.heartbeat_age < 60
+        assert (sequencer.restarts, worker.restarts) == ({"died": 0, "wedged": 0}, {"died": 1, "wedged": 2})
+        assert worker.heartbeat_age is None
+    finally:
+        os.close(fd)

@@ -1,0 +1,50 @@
+"""Checksums of the pages of a store's file, for tests that change what is in them."""
+
+from pathlib import Path
+
+PAGE = 4096
+_POLYNOMIAL = 0x82F63B78
+_SUM, _BITS, _OVERFLOW = 0x80, 0x3F00, 0x04
+
+
+def _table() -> list[int]:
+    table = []
+    for entry in range(256):
+        for _ in range(8):
+            entry = (entry >> 1) ^ (_POLYNOMIAL if entry & 1 else 0)
+        table.append(entry)
+    return table
+
+
+_TABLE = _table()
+
+
+def crc32c(data: bytes, seed: int = 0) -> int:
+    """Return the CRC-32C of `data`, continuing `seed`."""
+    found = seed ^ 0xFFFFFFFF
+    for byte in data:
+        found = (found >> 8) ^ _TABLE[(found ^ byte) & 0xFF]
+    return found ^ 0xFFFFFFFF
+
+
+def replace(datadir: Path, old: bytes, new: bytes, *, sealed: bool) -> None:
+    """Replace bytes of the store's file in every page that has them; `sealed` gives these pages their checksums."""
+    data = datadir / "store" / "data.mdb"
+    before = data.read_bytes()
+    assert old in before
+    pages = []
+    for start in range(0, len(before), PAGE):
+        page = before[start : start + PAGE]
+        pages.append(_sealed(page.replace(old, new)) if sealed and old in page else page.replace(old, new))
+    data.write_bytes(b"".join(pages))
+
+
+def _sealed(page: bytes) -> bytes:
+    """Return a branch or leaf page with its checksum."""
+    flags = int.from_bytes(page[10:12], "little")
+    assert flags & _SUM
+    assert not flags & _OVERFLOW
+    found = crc32c(page[12:], flags & 0xFF)
+    found = (found ^ (found >> 22)) & 0x3FFFFF
+    flags = (flags & ~_BITS) | (found >> 16) << 8
+    return page[:8] + (found & 0xFFFF).to_bytes(2, "little") + flags.to_bytes(2, "little") + page[12:]
