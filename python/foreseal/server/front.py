@@ -18,6 +18,8 @@ from foreseal.server.tls import Tls
 # Seconds that the clients of a worker that leaves get to send one more request each, whose response ends their
 # connection. One that is silent for so long is closed, as any that is idle may be.
 LEAVE_TIME = 5.0
+# Seconds after which a worker accepts connections although it has not caught up with the sequencer.
+CATCH_UP_TIME = 10.0
 # Seconds that a listener without calls under way takes to end, at most.
 _ENDING = 0.2
 
@@ -68,8 +70,9 @@ def serve_shared(
 ) -> None:
     """As `serve` with the native transport, on a socket that other processes accept from as well.
 
-    Stopped by SIGTERM, or by `LEAVE`: then its clients are led over to the others first. `on_ready` is called when the
-    application has started.
+    It accepts as soon as the application has started, after `CATCH_UP_TIME` in any case: health checks are answered
+    during a long replay. Stopped by SIGTERM, or by `LEAVE`: then its clients are led over to the others first. `on_ready`
+    is called when the application has started.
     """
     _run(_serve_shared(app, shared, on_listening, on_ready, tls))
 
@@ -127,6 +130,8 @@ async def _serve_shared(
     with shared.listening:
         await app.startup()
         try:
+            # Other processes accept meanwhile: no client meets one that has no chain yet while another one has it.
+            await _first(stop.wait(), leave.wait(), app.started(), app.unfit(), asyncio.sleep(CATCH_UP_TIME))
             listener = _native(app, shared.listening, tls)
             try:
                 if await listener.start():
