@@ -341,3 +341,80 @@ def test_a_caller_with_few_calls_is_let_in_beyond_the_limit_of_all(node: FakeNod
     # A method is known to be slow once it was called.
     subject.calls._apart.add("slow")
     asyncio.run(scenario())
+
+
+def limited(caller: FakeCaller) -> Meter:
+    """Return the meter of a caller with a budget of processor time."""
+    return Meter(None, None, Counter(), scheduled=caller, cpu=CpuBudget(caller, Clock(), rate=100, burst=500))
+
+
+@pytest.mark.parametrize("body", [b"[" * 300 + b"]" * 300, b"{", b"[]"])
+def test_parsing_is_charged_also_where_nothing_is_called(node: FakeNode, body: bytes) -> None:
+    caller = FakeCaller()
+
+    async def scenario() -> None:
+        reply = dispatcher(node).answer(body, None, limited(caller))
+        if isinstance(reply, Awaitable):
+            await reply
+
+    asyncio.run(scenario())
+    assert caller.used > 0
+    assert node.calls == []
+
+
+def test_a_larger_body_of_an_exhausted_caller_is_refused_unparsed(node: FakeNode) -> None:
+    caller = FakeCaller()
+    caller.used = 1
+    reply = dispatcher(node).answer(b"{" + b" " * 3000, None, limited(caller))
+    assert isinstance(reply, tuple)
+    status, answer, _ = reply
+    assert status == 429
+    # Parsed, it would be a parse error.
+    assert error_of(orjson.loads(answer))[:2] == (None, -32005)
+
+
+@pytest.mark.parametrize("content", ["[],", "{},", "1,", '"",'])
+def test_a_body_with_too_many_values_is_refused_unparsed(node: FakeNode, content: str) -> None:
+    body = ("[" + 2000 * content + "1").encode()
+    assert error_of(ask(dispatcher(node, Limits(values=1500)), body)[1]) == (
+        None,
+        -32005,
+        {"limit": "values", "max": 1500},
+    )
+    assert error_of(ask(dispatcher(node, Limits(values=9000)), body)[1])[1] == -32700
+
+
+def test_a_cancelled_call_holds_its_place_until_the_core_has_ended_it(node: FakeNode) -> None:
+    async def scenario() -> None:
+        node.hold = True
+        completions = subject.calls.completions
+        completions.attach(asyncio.get_running_loop())
+        meter = Meter(None, 1, Counter())
+        task = asyncio.ensure_future(subject.answer(body, None, meter))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        refusal = subject.answer(body, None, meter)
+        assert isinstance(refusal, tuple)
+        assert refusal[0] == 429
+        node.release()
+        await completions.drained()
+        again = subject.answer(body, None, meter)
+        node.release()
+        assert isinstance(again, Awaitable)
+        assert (await again)[0] == 200
+
+    subject, body = dispatcher(node), orjson.dumps(call("slow"))
+    # A method is known to be slow once it was called.
+    subject.calls._apart.add("slow")
+    asyncio.run(scenario())
+
+
+def test_a_long_answer_is_charged_by_its_bytes(node: FakeNode) -> None:
+    used = []
+    for size in (10, 5_000_000):
+        caller = FakeCaller()
+        dispatcher(node).answer(orjson.dumps(call("large", size)), None, limited(caller))
+        used.append(caller.used)
+    assert used[1] >= used[0] + 5_000

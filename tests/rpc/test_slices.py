@@ -52,3 +52,32 @@ def test_a_cancelled_wait_passes_its_slice_on() -> None:
         await asyncio.wait_for(waiting[2], 10)
 
     asyncio.run(scenario())
+
+
+def order_of(*asked: tuple[str, bool]) -> list[str]:
+    """Return the callers in the order in which they get the slices that they wait for all at once."""
+
+    async def scenario() -> list[str]:
+        subject, order = Slices(), []
+        await subject.begin("first")
+
+        async def work(caller: str, is_public: bool) -> None:
+            await subject.begin(caller, is_public=is_public)
+            order.append(caller)
+            subject.end()
+
+        tasks = [asyncio.ensure_future(work(*each)) for each in asked]
+        await asyncio.sleep(0)
+        subject.end()
+        await asyncio.gather(*tasks)
+        return order
+
+    return asyncio.run(scenario())
+
+
+def test_callers_take_turns_however_much_one_has() -> None:
+    assert order_of(*[("crowd", True)] * 4, ("a", True), ("b", True)) == ["crowd", "a", "b", "crowd", "crowd", "crowd"]
+
+
+def test_the_dedicated_tier_comes_before_the_public_one() -> None:
+    assert order_of(("a", True), ("b", True), ("key", False)) == ["key", "a", "b"]

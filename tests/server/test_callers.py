@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from foreseal._core import Buckets
 from foreseal.rpc import Dispatcher, Limits, Registry
+from foreseal.rpc.completions import Completions
 from foreseal.rpc.rate import Rate
 from foreseal.server.callers import Callers, Schedule, WrongKey
 from foreseal.server.keys import Keys
@@ -135,8 +136,12 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(
         first = subject.identify(("203.0.113.9", 5), {}).meter
         assert first is not None
         assert subject.identify(("203.0.113.9", 6), {}).meter is first
-        call = asyncio.get_running_loop().create_future()
-        first.began(call)
+        node = FakeNode()
+        node.hold = True
+        completions = Completions(node)
+        completions.attach(asyncio.get_running_loop())
+        node.call("slow", b"[]", completions.ticket)
+        call = completions.due(first)
         first = None
         for number in range(10):
             other = subject.identify((f"203.0.113.{100 + number}", 5), {}).meter
@@ -145,9 +150,12 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(
         again = subject.identify(("203.0.113.9", 7), {}).meter
         assert again is not None
         assert again.running == 1
-        call.set_result(None)
-        await asyncio.sleep(0)
+        completions.cancel(call)
+        assert again.running == 1, "the core has not ended it"
+        node.release()
+        await completions.drained()
         assert again.running == 0
+        completions.detach()
 
     asyncio.run(scenario())
     assert len(subject._by_host) <= 2

@@ -226,3 +226,16 @@ def test_what_was_told_before_a_subscription_began_is_not_its() -> None:
             assert (await two.hear())["params"]["result"] == {"number": "0x2"}
 
     served(use)
+
+
+def test_the_connections_of_a_caller_have_a_limit_of_subscriptions_together() -> None:
+    async def use(app: App, node: FakeNode) -> None:
+        async with connect(app) as one, connect(app) as two:
+            first = await one.subscribe("newHeads")
+            await two.subscribe("newHeads")
+            refused = await two.ask("eth_subscribe", "newHeads")
+            assert (refused["code"], refused["data"]) == (-32005, {"limit": "caller_subscriptions", "max": 2})
+            assert await one.ask("eth_unsubscribe", first) is True
+            await two.subscribe("newHeads")
+
+    served(use, limits=Limits(caller_subscriptions=2, caller_calls=16))

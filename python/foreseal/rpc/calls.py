@@ -61,7 +61,7 @@ class Calls:
             if method in STREAMING:
                 return _NO_CONNECTION if exchange is None else exchange.call(method, params)
             if method in discovery.METHODS and self._registered and method not in self._registered:
-                return self._listing(reader, method, params)
+                return self._listing(reader, method, params, meter)
         if method in self._registered:
             return self._registry.call(method, params)
         completions = self.completions
@@ -73,20 +73,19 @@ class Calls:
         if result is not None:
             return result
         self._apart.add(method)
-        due = completions.due()
-        if meter is not None:
-            meter.began(due)
-        return due
+        return completions.due(meter)
 
-    def _listing(self, reader: Reader, method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
+    def _listing(
+        self, reader: Reader, method: str, params: bytes, meter: Meter | None
+    ) -> Outcome | asyncio.Future[Outcome]:
         """The core's list of methods together with those registered from Python."""
         try:
-            answer = reader.call(method, params, self.completions.ticket)
+            answer = reader.call(method, params, self.completions.ticket, None if meter is None else meter.scheduled)
         except RpcError as error:
             # The traceback names the callers' frames, which hold the error: a cycle around a whole body.
             return error.with_traceback(None)
         if answer is None:
-            return asyncio.ensure_future(self._listed(method, self.completions.due()))
+            return asyncio.ensure_future(self._listed(method, self.completions.due(meter)))
         return self._joined(method, answer)
 
     async def _listed(self, method: str, due: asyncio.Future[Outcome]) -> Outcome:

@@ -5,6 +5,7 @@ from typing import Any
 
 from foreseal.rpc.core import Core, Outcome
 from foreseal.rpc.hub import Hub
+from foreseal.rpc.meter import Meter
 from foreseal.rpc.submissions import Submitted
 
 
@@ -13,6 +14,8 @@ class Due(asyncio.Future[Outcome]):
 
     ticket = 0
     """The ticket that the call carries."""
+    meter: Meter | None = None
+    """Meter of the caller, which counts the call until the core has ended it."""
 
 
 class Completions:
@@ -45,12 +48,14 @@ class Completions:
             future.cancel()
         self._due.clear()
 
-    def due(self) -> Due:
-        """The outcome of the call that has just been handed over under `ticket`."""
+    def due(self, meter: Meter | None = None) -> Due:
+        """The outcome of the call that has just been handed over under `ticket`, by the caller with this meter."""
         if self._loop is None:
             raise RuntimeError("the core answered later, but no event loop listens to it")
         future = Due(loop=self._loop)
-        future.ticket = self.ticket
+        future.ticket, future.meter = self.ticket, meter
+        if meter is not None:
+            meter.running += 1
         self._due[self.ticket] = future
         self.ticket += 1
         return future
@@ -76,6 +81,8 @@ class Completions:
         outcomes, notices = self._core.drain()
         for ticket, outcome in outcomes:
             future = self._due.pop(ticket, None)
+            if isinstance(future, Due) and future.meter is not None:
+                future.meter.running -= 1
             # The client may have gone, and with it the task that waited.
             if future is not None and not future.done():
                 future.set_result(outcome)

@@ -14,7 +14,16 @@ from foreseal.rpc.calls import Calls
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome
 from foreseal.rpc.counts import QUICK, Counts
-from foreseal.rpc.envelope import NULL, InvalidRequest, failure, is_deeper, over_limit, read_call, success
+from foreseal.rpc.envelope import (
+    NULL,
+    InvalidRequest,
+    count_values,
+    failure,
+    is_deeper,
+    over_limit,
+    read_call,
+    success,
+)
 from foreseal.rpc.limits import Allowance, Limits
 from foreseal.rpc.meter import Meter
 from foreseal.rpc.refused import Refused, as_refused
@@ -36,6 +45,10 @@ OK, NO_CONTENT = 200, 204
 _SLICE = 0.001
 # A body of more bytes is parsed in a slice of its own.
 _LARGE_BODY = 32 * 1024
+# A larger body of a caller without tokens or processor time is refused unparsed.
+_SMALL_BODY = 2048
+# Processor time of the event loop for each byte of an answer, seconds: it is copied and written there.
+_BYTE_TIME = 1e-9
 
 
 class Dispatcher:
@@ -51,11 +64,14 @@ class Dispatcher:
         counts: Counts | None = None,
         tier: str = "",
         slices: Slices | None = None,
+        *,
+        is_public: bool = False,
     ) -> None:
         """`forbidden` has the methods that are refused with HTTP 403 and -32004, each with what is said then.
 
         `completions` are those of another dispatcher of the same node: the node has one way back for all outcomes.
-        `counts` and `slices` may be those of another one, too. `tier` is the kind of its callers, for the log.
+        `counts` and `slices` may be those of another one, too. `tier` is the kind of its callers, for the log;
+        long work of public ones comes after that of others.
         """
         self.slices = slices or Slices()
         """The slices of the event loop that long work gets."""
@@ -63,6 +79,7 @@ class Dispatcher:
         self.counts = counts or Counts()
         """What became of the calls."""
         self._tier = tier
+        self._is_public = is_public
         self._core = core
         self._limits = limits
         self._largest = limits.response
@@ -88,9 +105,9 @@ class Dispatcher:
         """The subscriptions of a new connection of the caller with this meter."""
 
         def ask(method: str, params: bytes) -> Outcome | asyncio.Future[Outcome]:
-            return self.calls.run(self._core, method, params, None, meter)
+            return _charged(method, meter) or self.calls.run(self._core, method, params, None, meter)
 
-        return Session(self.calls.completions.hub, ask, link, self._limits.subscriptions)
+        return Session(self.calls.completions.hub, ask, link, self._limits, meter)
 
     def respond(self, data: bytes, start: int = 0, head: bytes | None = None) -> bytes | None:
         """The answer to the body at `start` of `data` where there is a short way to it, for a caller without a meter.
@@ -151,7 +168,7 @@ class Dispatcher:
 
     async def _answer_large(self, body: bytes, exchange: Exchange | None, meter: Meter | None) -> Reply:
         """Answer a body whose parsing takes long, in a slice."""
-        await self.slices.begin()
+        await self.slices.begin(meter, is_public=self._is_public)
         try:
             reply = self._answer_now(body, exchange, meter)
         finally:
@@ -161,7 +178,26 @@ class Dispatcher:
     def _answer_now(
         self, body: bytes, exchange: Exchange | None, meter: Meter | None
     ) -> Reply | Coroutine[Any, Any, Reply]:
+        if meter is None:
+            return self._parse_and_answer(body, exchange, None)
+        if len(body) > _SMALL_BODY:
+            refusal = meter.nothing_left()
+            if refusal is not None:
+                return self._refuse(refusal)
         begun = perf_counter()
+        try:
+            return self._parse_and_answer(body, exchange, meter)
+        finally:
+            meter.use(perf_counter() - begun)
+
+    def _parse_and_answer(
+        self, body: bytes, exchange: Exchange | None, meter: Meter | None
+    ) -> Reply | Coroutine[Any, Any, Reply]:
+        begun = perf_counter()
+        most = self._limits.values
+        # Counted before they are made: parsing takes longer by their number than by their size.
+        if len(body) > most and count_values(body) > most:
+            return self._refuse(over_limit("values", most, f"the body has more than {most} JSON values"), meter)
         try:
             request = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -182,8 +218,6 @@ class Dispatcher:
                 # Nobody looked whether there is such a method: it is counted without its name.
                 return self._reply(ident, "", refusal, begun, meter)
         outcome = self.calls.run(self._core, method, params, exchange, meter)
-        if meter is not None:
-            meter.use(perf_counter() - begun)
         if isinstance(outcome, asyncio.Future):
             if exchange is not None:
                 exchange.leave()
@@ -278,7 +312,7 @@ class Dispatcher:
     async def _run_batch(self, batch: Batch) -> None:
         """Start its calls slice by slice, and wait for those that are not answered at once."""
         while batch.is_unstarted:
-            await self.slices.begin()
+            await self.slices.begin(batch.meter, is_public=self._is_public)
             try:
                 self._start_slice(batch)
             finally:
@@ -358,6 +392,8 @@ class Dispatcher:
         key = None if meter is None else meter.key
         if isinstance(outcome, bytes):
             size = len(outcome)
+            if meter is not None and size > _LARGE_BODY:
+                meter.use(size * _BYTE_TIME)
             if allowance.take(size) if allowance else size <= self._largest:
                 self.counts.add(method, perf_counter() - begun, size, self._tier, key)
                 return b"" if ident is None else success(ident, outcome)

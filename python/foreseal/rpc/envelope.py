@@ -82,6 +82,11 @@ def over_limit(limit: str, most: int, message: str) -> RpcError:
     return RpcError(codes.LIMIT, message, orjson.dumps({"limit": limit, "max": most}))
 
 
+def count_values(body: bytes) -> int:
+    """Return how many JSON values a body has at most, found without parsing it: its brackets and commas."""
+    return body.count(b"[") + body.count(b"{") + body.count(b",")
+
+
 def is_deeper(value: Any, depth: int) -> bool:
     """Whether parsed JSON nests more than `depth` arrays and objects; linear in its size, never recursive."""
     level = [value]

@@ -13,6 +13,8 @@ class Limits:
     """Most entries in one batch (-32005)."""
     depth: int = 64
     """Deepest nesting of JSON arrays and objects, the envelope included, at most 250 (-32005)."""
+    values: int = 262_144
+    """Most JSON values in one body, by its commas and brackets (-32005)."""
     response: int = 64 * 1024 * 1024
     """Largest result, bytes; the results of a batch share one such allowance (-32005)."""
     calls: int = 1024
@@ -31,6 +33,8 @@ class Limits:
     """Most requests under way on core threads for one connection; it is read on when one is answered."""
     subscriptions: int = 128
     """Most subscriptions of one connection (-32005)."""
+    caller_subscriptions: int | None = None
+    """Most subscriptions of all connections of one caller (-32005); None: no limit of its own."""
     outgoing_bytes: int = 16 * 1024 * 1024
     """Most bytes of notifications that wait for one connection's client, and as many of answers (1013, or a lag)."""
     outgoing_frames: int = 16_384

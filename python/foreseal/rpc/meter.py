@@ -1,9 +1,8 @@
 """The limits of one caller: its rate of calls, its processor time, calls at once, connections."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from foreseal.rpc.costs import COSTS
 from foreseal.rpc.rate import Rate
@@ -94,6 +93,7 @@ class Meter:
         "key",
         "running",
         "scheduled",
+        "subscriptions",
     )
 
     def __init__(
@@ -113,7 +113,9 @@ class Meter:
         self.is_limited = bucket is not None or most is not None or cpu is not None
         """Whether the caller has limits of its own."""
         self.running = 0
-        """Calls on threads of the core."""
+        """Calls on threads of the core, cancelled ones included until the core has ended them."""
+        self.subscriptions = 0
+        """Subscriptions of its WebSockets."""
         self._cpu = cpu
         self.connections = 0
         """WebSockets."""
@@ -154,14 +156,6 @@ class Meter:
             return None
         self._refusals["caller_calls"] += 1
         return busy("caller_calls", self._most, "too many calls of yours at once: try again")
-
-    def began(self, call: "asyncio.Future[Any]") -> None:
-        """A call went to a core thread."""
-        self.running += 1
-        call.add_done_callback(self._ended)
-
-    def _ended(self, _: "asyncio.Future[Any]") -> None:
-        self.running -= 1
 
     def _counted(self, refusal: Refused | None, reason: str) -> Refused | None:
         if refusal is not None:

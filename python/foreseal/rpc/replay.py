@@ -14,7 +14,9 @@ from foreseal.errors import RpcError
 from foreseal.rpc import codes
 from foreseal.rpc.core import Outcome, Place
 from foreseal.rpc.hub import Hub
+from foreseal.rpc.meter import Meter
 from foreseal.rpc.outbox import Messages
+from foreseal.rpc.refused import Refused
 from foreseal.rpc.subscription import FEED, Subscription
 
 PAGES = "foreseal_getFlashblocks"
@@ -22,8 +24,10 @@ PAGES = "foreseal_getFlashblocks"
 
 # Steps of one page at most: a page is parsed on the event loop.
 _PAGE = 16
-# Seconds until a page is asked for again that was refused because too many calls were under way.
+# Seconds until a page is requested again that was refused because too many calls were under way.
 _AGAIN = 0.05
+# Processor time of the event loop for each byte of a page, which is parsed there, seconds.
+_BYTE_TIME = 2e-8
 
 Ask = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
 """Calls a method of the node with the JSON of its params."""
@@ -32,10 +36,11 @@ Ask = Callable[[str, bytes], Outcome | asyncio.Future[Outcome]]
 class Replay:
     """The way of one subscription to the live channel."""
 
-    def __init__(self, hub: Hub, ask: Ask, subscription: Subscription) -> None:
+    def __init__(self, hub: Hub, ask: Ask, subscription: Subscription, meter: Meter | None = None) -> None:
         self._hub = hub
         self._ask = ask
         self._subscription = subscription
+        self._meter = meter
         self._page: dict[str, Any] = {}
 
     async def begin(self, params: bytes) -> None:
@@ -72,7 +77,8 @@ class Replay:
             except RpcError as error:
                 if error.code != codes.LIMIT:
                     raise
-            await asyncio.sleep(_AGAIN)
+                seconds = error.seconds if isinstance(error, Refused) else 0
+            await asyncio.sleep(max(seconds, _AGAIN))
 
     async def _read(self, cursor: Any) -> dict[str, Any]:
         outcome = self._ask(PAGES, orjson.dumps([cursor, hex(_PAGE)]))
@@ -80,6 +86,8 @@ class Replay:
             outcome = await outcome
         if isinstance(outcome, RpcError):
             raise outcome
+        if self._meter is not None:
+            self._meter.use(len(outcome) * _BYTE_TIME)
         page: dict[str, Any] = orjson.loads(outcome)
         return page
 

@@ -3,24 +3,30 @@
 import asyncio
 from collections import deque
 
+Turns = dict[object, deque[asyncio.Future[None]]]
+"""Slices that are waited for, by caller; the first caller is the next one."""
+
 
 class Slices:
     """Lets one piece of long work run in each iteration of the event loop. Used from that loop's thread only.
 
-    What is long delays others by one slice, however many callers have long work.
+    Long work delays others by one slice, however many callers have some. Callers take turns, those of the dedicated
+    tier before those of the public one.
     """
 
     def __init__(self) -> None:
         self._is_taken = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._dedicated: Turns = {}
+        self._public: Turns = {}
 
-    async def begin(self) -> None:
-        """Wait for a slice; `end` must follow in the same iteration of the loop."""
+    async def begin(self, caller: object = None, *, is_public: bool = False) -> None:
+        """Wait for a slice of `caller`; `end` must follow in the same iteration of the loop."""
         if not self._is_taken:
             self._is_taken = True
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        turns = self._public if is_public else self._dedicated
+        turns.setdefault(caller, deque()).append(turn)
         try:
             await turn
         except asyncio.CancelledError:
@@ -34,9 +40,15 @@ class Slices:
         asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+        for turns in (self._dedicated, self._public):
+            while turns:
+                caller = next(iter(turns))
+                waiting = turns.pop(caller)
+                turn = waiting.popleft()
+                if waiting:
+                    # Behind all others.
+                    turns[caller] = waiting
+                if not turn.done():
+                    turn.set_result(None)
+                    return
         self._is_taken = False

@@ -71,8 +71,8 @@ def serve_shared(
     """As `serve` with the native transport, on a socket that other processes accept from as well.
 
     It accepts as soon as the application has started, after `CATCH_UP_TIME` in any case: health checks are answered
-    during a long replay. Stopped by SIGTERM, or by `LEAVE`: then its clients are led over to the others first. `on_ready`
-    is called when the application has started.
+    during a long replay. Stopped by SIGTERM, or by `LEAVE`: then its clients are led over to the others first.
+    `on_ready` is called when the application has started.
     """
     _run(_serve_shared(app, shared, on_listening, on_ready, tls))
 

@@ -94,6 +94,7 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
         counts,
         PUBLIC,
         own.slices,
+        is_public=True,
     )
     return {
         DEDICATED: Tier(

@@ -48,6 +48,7 @@ class PublicLimits:
 
     body: int = 2 * _MIB
     batch: int = 100
+    values: int = 65_536
     response: int = 16 * _MIB
     calls: int = 512
     caller_calls: int | None = 16
@@ -55,6 +56,7 @@ class PublicLimits:
     caller_connections: int | None = 16
     connection_calls: int = 8
     subscriptions: int = 32
+    caller_subscriptions: int | None = 64
     outgoing_bytes: int = 4 * _MIB
     outgoing_frames: int = 4096
     address_connections: int = 64

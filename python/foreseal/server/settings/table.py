@@ -374,6 +374,7 @@ _LIMITS = (
     _limit("body", Whole(unit="bytes"), "Largest request body.", "HTTP 413."),
     _limit("batch", Whole(), "Most requests in a batch.", "-32005."),
     _limit("depth", Whole(1, 250), "Deepest nesting of JSON.", "-32005."),
+    _limit("values", Whole(1000), "Most JSON values in a body.", "By its brackets and commas; -32005."),
     _limit("response", Whole(unit="bytes"), "Largest answer.", "A batch shares it; -32005."),
     _limit("calls", Whole(), "Most long calls at once.", "HTTP 429."),
     _limit(
@@ -391,6 +392,13 @@ _LIMITS = (
     ),
     _limit("connection_calls", Whole(), "Most long calls at once for one connection.", "It is read on after one."),
     _limit("subscriptions", Whole(), "Most subscriptions of a connection.", "-32005."),
+    _limit(
+        "caller_subscriptions",
+        Whole(),
+        "Most subscriptions of all connections of one caller.",
+        "In one process; -32005.",
+        unset="no bound",
+    ),
     _limit(
         "outgoing_bytes",
         Whole(unit="bytes"),
