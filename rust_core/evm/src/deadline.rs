@@ -24,6 +24,10 @@ pub(crate) const STRICT_INPUT: usize = 4096;
 const INTERVAL: u32 = 1024;
 /// Work of an instruction whose time grows with its operands, in jump destinations.
 const COSTLY: u32 = 64;
+/// Bytes of such an operand that are as much work as a jump destination.
+const BYTES: u64 = 256;
+/// Stack place of an instruction whose operand has 32 bytes at most.
+const NO_LENGTH: usize = usize::MAX;
 
 /// When an execution must have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,16 +137,22 @@ fn look(host: &mut MachineContext<'_>) -> InstructionExecResult {
     })
 }
 
-/// Checks the deadline before an instruction whose time grows with its operands: each time under a strict one.
-fn check_costly(host: &mut MachineContext<'_>) -> InstructionExecResult {
-    if host.chain.add(COSTLY) || host.chain.is_strict() { look(host) } else { Ok(()) }
+/// Checks the deadline before an instruction whose time grows with an operand: each time under a strict one.
+/// `depth` is the place of the operand's length on the stack.
+fn check_costly(context: &mut Machinery<'_, '_>, depth: usize) -> InstructionExecResult {
+    // Where there are fewer operands the instruction fails.
+    let length = context.interpreter.stack.peek(depth).map_or(0, |length| length.saturating_to::<u64>());
+    let work = u32::try_from(length / BYTES).unwrap_or(INTERVAL).min(INTERVAL) + COSTLY;
+    let host = &mut *context.host;
+    if host.chain.add(work) || host.chain.is_strict() { look(host) } else { Ok(()) }
 }
 
-/// Instructions whose time grows with their operands, each behind a check of the deadline.
+/// Instructions whose time grows with an operand, each behind a check of the deadline, and where on the stack the
+/// operand's length is.
 macro_rules! looked {
-    ($($opcode:ident => $name:ident, $run:expr;)*) => {
-        $(fn $name(context: Machinery<'_, '_>) -> InstructionExecResult {
-            check_costly(context.host)?;
+    ($($opcode:ident => $name:ident, $depth:expr, $run:expr;)*) => {
+        $(fn $name(mut context: Machinery<'_, '_>) -> InstructionExecResult {
+            check_costly(&mut context, $depth)?;
             $run(context)
         })*
 
@@ -153,18 +163,18 @@ macro_rules! looked {
 }
 
 looked! {
-    EXP => exp, arithmetic::exp;
-    KECCAK256 => keccak256, system::keccak256;
-    CALLDATACOPY => calldatacopy, system::calldatacopy;
-    CODECOPY => codecopy, system::codecopy;
-    EXTCODECOPY => extcodecopy, host::extcodecopy;
-    RETURNDATACOPY => returndatacopy, system::returndatacopy;
-    MCOPY => mcopy, memory::mcopy;
-    LOG0 => log0, host::log::<0, _>;
-    LOG1 => log1, host::log::<1, _>;
-    LOG2 => log2, host::log::<2, _>;
-    LOG3 => log3, host::log::<3, _>;
-    LOG4 => log4, host::log::<4, _>;
+    EXP => exp, NO_LENGTH, arithmetic::exp;
+    KECCAK256 => keccak256, 1, system::keccak256;
+    CALLDATACOPY => calldatacopy, 2, system::calldatacopy;
+    CODECOPY => codecopy, 2, system::codecopy;
+    EXTCODECOPY => extcodecopy, 3, host::extcodecopy;
+    RETURNDATACOPY => returndatacopy, 2, system::returndatacopy;
+    MCOPY => mcopy, 2, memory::mcopy;
+    LOG0 => log0, 1, host::log::<0, _>;
+    LOG1 => log1, 1, host::log::<1, _>;
+    LOG2 => log2, 1, host::log::<2, _>;
+    LOG3 => log3, 1, host::log::<3, _>;
+    LOG4 => log4, 1, host::log::<4, _>;
 }
 
 /// `JUMPDEST` under a deadline.

@@ -3,8 +3,8 @@
 //! ```text
 //! core thread: push -> queue, eventfd (first of a burst only) -> event loop: drain -> Python objects
 //! ```
-//! Outcomes of submissions and short reads come first, and of others only some at a time: hundreds of calls that end together must
-//! not hold up the event loop.
+//! Outcomes of submissions and short reads come first, and of others, as of notices, only some at a time: hundreds of calls
+//! that end together, and megabytes of notices, must not hold up the event loop.
 //!
 //! Entries hold Rust values only, so that a core thread never needs the GIL.
 
@@ -28,11 +28,24 @@ pub enum Finished {
     Whole(Bytes),
 }
 
+impl Finished {
+    /// Bytes that the event loop copies.
+    fn size(&self) -> usize {
+        match self {
+            Self::Call(Ok(bytes)) | Self::Whole(bytes) => bytes.len(),
+            Self::Call(Err(_)) | Self::Body(_) => 0,
+        }
+    }
+}
+
 /// Bytes of notices that may wait for the event loop before the one who makes them waits for it.
 const NOTICE_BYTES: usize = 64 << 20;
 
 /// Outcomes that are not urgent, taken at a time.
 const MAX_DRAINED: usize = 48;
+
+/// Bytes of them and of notices after which no more are taken at a time: they are copied on the event loop.
+const MAX_DRAINED_BYTES: usize = 1 << 20;
 
 /// Place of an outcome among others that wait for the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +67,8 @@ pub struct Completions {
 struct Queue {
     urgent: Vec<(u64, Finished)>,
     usual: VecDeque<(u64, Finished)>,
-    notices: Vec<Notice>,
+    notices: VecDeque<Notice>,
+    /// Bytes of the notices.
     bytes: usize,
     closed: bool,
 }
@@ -113,8 +127,8 @@ impl Completions {
     /// Adds a notice, at once.
     pub fn push_notice(&self, notice: Notice) {
         self.add(|queue| {
-            queue.bytes += notice.messages.iter().flatten().map(String::len).sum::<usize>();
-            queue.notices.push(notice);
+            queue.bytes += notice_size(&notice);
+            queue.notices.push_back(notice);
         });
     }
 
@@ -141,18 +155,20 @@ impl Completions {
         self.room.notify_all();
     }
 
-    /// Takes notices and urgent outcomes, and some of the others: the descriptor stays readable while there are more.
+    /// Takes urgent outcomes, and some of the others and of the notices: the descriptor stays readable while there are more.
     pub fn drain(&self) -> Drained {
         let mut queue = self.queue.lock();
         let mut outcomes = std::mem::take(&mut queue.urgent);
-        let usual = queue.usual.len().min(MAX_DRAINED);
+        let usual = count_within(queue.usual.iter().take(MAX_DRAINED).map(|(_, finished)| finished.size()));
         outcomes.extend(queue.usual.drain(..usual));
-        if queue.usual.is_empty() {
+        let count = count_within(queue.notices.iter().map(notice_size));
+        let notices: Vec<Notice> = queue.notices.drain(..count).collect();
+        queue.bytes -= notices.iter().map(notice_size).sum::<usize>();
+        if queue.usual.is_empty() && queue.notices.is_empty() {
             self.rest();
         }
-        queue.bytes = 0;
         self.room.notify_all();
-        Drained { outcomes, notices: std::mem::take(&mut queue.notices) }
+        Drained { outcomes, notices }
     }
 
     /// Makes the descriptor readable. It cannot fail: the counter is far from its greatest value.
@@ -168,6 +184,21 @@ impl Completions {
         // SAFETY: the descriptor is open while `self` lives, and eight bytes are written to `count`.
         unsafe { libc::read(self.event.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
     }
+}
+
+fn notice_size(notice: &Notice) -> usize {
+    notice.messages.iter().flatten().map(String::len).sum()
+}
+
+/// Returns how many of the first entries have [`MAX_DRAINED_BYTES`] together; the last one may go beyond.
+fn count_within(sizes: impl Iterator<Item = usize>) -> usize {
+    let mut total = 0;
+    let taken = sizes.take_while(|size| {
+        let fits = total < MAX_DRAINED_BYTES;
+        total += size;
+        fits
+    });
+    taken.count()
 }
 
 #[cfg(test)]
@@ -201,11 +232,29 @@ mod tests {
             }
         });
         assert!(receiver.recv_timeout(Duration::from_millis(50)).is_err(), "it waits");
-        assert_eq!(completions.drain().notices.len(), 2);
+        assert_eq!(completions.drain().notices.len(), 1, "the first one is as much as is taken at a time");
         assert_eq!(receiver.recv(), Ok(true));
         completions.close();
         assert_eq!(receiver.recv(), Ok(false), "nobody takes them any more");
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn long_outcomes_and_notices_are_taken_some_at_a_time() {
+        let completions = Completions::new().unwrap();
+        let long = Bytes::from(vec![b'x'; MAX_DRAINED_BYTES / 2]);
+        for ticket in 0..4 {
+            completions.push(ticket, Ok(long.clone()), Urgency::Usual);
+            completions.push_notice(notice(MAX_DRAINED_BYTES / 2));
+        }
+        completions.push(9, Ok(long), Urgency::Urgent);
+        let tickets =
+            |drained: &Drained| drained.outcomes.iter().map(|(ticket, _)| *ticket).collect::<Vec<_>>();
+        let first = completions.drain();
+        assert_eq!((tickets(&first), first.notices.len()), (vec![9, 0, 1], 2));
+        let second = completions.drain();
+        assert_eq!((tickets(&second), second.notices.len()), (vec![2, 3], 2));
+        assert_eq!(completions.queue.lock().bytes, 0);
     }
 
     /// However much one view adds: a pump that was far behind makes many notices of it.

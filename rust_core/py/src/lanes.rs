@@ -6,6 +6,8 @@ use std::time::Duration;
 use foreseal_scheduler::{BOUNDS, LaneConfig, LaneStatus, Scheduler};
 use serde_json::{Value, json};
 
+/// Threads of reads of one priority, paused ones included: few reads are long enough to be paused.
+const MAX_READ_THREADS: usize = 16;
 /// Threads of heavy jobs of one priority, paused ones included.
 const MAX_HEAVY_THREADS: usize = 48;
 /// Nice value of threads for heavy work: others get the processor first, these what is left and at least a tenth.
@@ -24,8 +26,9 @@ pub fn start(threads: usize, capacity: usize) -> io::Result<Scheduler> {
         is_preemptive: true,
         ..simple
     };
+    let read = LaneConfig { threads: MAX_READ_THREADS.max(threads), is_preemptive: true, ..simple };
     // In the order of `Lane::ALL`.
-    Scheduler::start([simple, simple, heavy, LaneConfig::simple(REMOTE_THREADS, capacity)])
+    Scheduler::start([simple, read, heavy, LaneConfig::simple(REMOTE_THREADS, capacity)])
 }
 
 /// Returns a lane's figures: `waiting`, `running`, `oldest` and `cpu` in seconds, `queue` as a histogram, and counters.

@@ -13,6 +13,8 @@ const MIN_COST: i64 = 20;
 const MAX_DEBT: i64 = 2_000_000;
 /// Callers without items that are remembered for their debt.
 const MAX_INDEBTED: usize = 4_096;
+/// Callers from which on those without items and without debt are forgotten.
+const MAX_REMEMBERED: usize = 1_024;
 
 /// Items by caller, served by deficit round-robin over processor time.
 ///
@@ -25,6 +27,8 @@ pub struct FairQueue<T> {
     fresh: VecDeque<u64>,
     backlog: VecDeque<u64>,
     len: usize,
+    /// Number of callers from which on those that need not be remembered are searched for.
+    purge_at: usize,
 }
 
 struct Flow<T> {
@@ -48,7 +52,13 @@ pub struct Taken<T> {
 
 impl<T> Default for FairQueue<T> {
     fn default() -> Self {
-        Self { flows: HashMap::new(), fresh: VecDeque::new(), backlog: VecDeque::new(), len: 0 }
+        Self {
+            flows: HashMap::new(),
+            fresh: VecDeque::new(),
+            backlog: VecDeque::new(),
+            len: 0,
+            purge_at: MAX_REMEMBERED,
+        }
     }
 }
 
@@ -140,6 +150,22 @@ impl<T> FairQueue<T> {
             }
             flow.is_fresh
         });
+        if self.flows.len() >= self.purge_at {
+            self.purge();
+        }
+    }
+
+    /// Forgets callers that have neither items nor debt.
+    fn purge(&mut self) {
+        let flows = &mut self.flows;
+        self.backlog.retain(|caller| {
+            let stays = flows.get(caller).is_some_and(|flow| flow.deficit <= 0 || !flow.items.is_empty());
+            if !stays {
+                flows.remove(caller);
+            }
+            stays
+        });
+        self.purge_at = MAX_REMEMBERED.max(2 * self.flows.len());
     }
 
     /// Gives each caller of the backlog so many quanta; forgets those without items whose debt is paid.

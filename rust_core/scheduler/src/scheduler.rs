@@ -119,7 +119,7 @@ impl Scheduler {
         let capacity = queue.config.capacity;
         while state.waiting + count > capacity {
             let own = state.queues[caller.priority.index()].len_of(caller.id) + count;
-            let Some(other) = state.turn_away(own) else {
+            let Some(other) = state.turn_away(caller.priority, own) else {
                 state.counters.overloaded += 1;
                 drop(state);
                 turn_away_all(turned_away, capacity);
@@ -208,9 +208,14 @@ impl LaneState {
         entries
     }
 
-    /// Takes the newest job of the caller with the most, public callers first, if that has more than `own`.
-    fn turn_away(&mut self, own: usize) -> Option<WaitingJob> {
-        for priority in [Priority::Public, Priority::Dedicated] {
+    /// Takes the newest job of the caller with the most, if that has more than `own`: public callers first, and
+    /// dedicated ones only for another one of them.
+    fn turn_away(&mut self, submitter: Priority, own: usize) -> Option<WaitingJob> {
+        let candidates: &[Priority] = match submitter {
+            Priority::Public => &[Priority::Public],
+            Priority::Dedicated => &[Priority::Public, Priority::Dedicated],
+        };
+        for &priority in candidates {
             let queue = &mut self.queues[priority.index()];
             let Some((caller, length)) = queue.longest() else { continue };
             if length > own

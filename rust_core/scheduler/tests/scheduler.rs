@@ -84,6 +84,22 @@ fn public_jobs_hold_up_no_dedicated_one() {
 }
 
 #[test]
+fn a_public_caller_turns_no_dedicated_job_away() {
+    let scheduler = scheduler(LaneConfig::simple(1, 4));
+    let (first, started, _release) = blocker(0, Caller::unlimited(1));
+    scheduler.submit(Lane::Heavy, first).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    for ticket in 1..=4 {
+        scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(1), |_| {})).unwrap();
+    }
+    let public = Caller { id: 2, priority: Priority::Public, budget: None };
+    let refused = scheduler.submit(Lane::Heavy, job(5, public, |_| {}));
+    assert_eq!(refused, Err(SubmitError::Full { capacity: 4 }));
+    let dedicated = scheduler.submit(Lane::Heavy, job(6, Caller::unlimited(3), |_| {}));
+    assert_eq!(dedicated, Ok(()));
+}
+
+#[test]
 fn a_caller_with_one_job_does_not_wait_for_a_backlog() {
     let scheduler = scheduler(LaneConfig::simple(1, 1000));
     let (first, started, release) = blocker(0, Caller::unlimited(1));

@@ -88,6 +88,19 @@ fn a_debt_outlives_an_empty_queue() {
 }
 
 #[test]
+fn callers_that_come_once_are_forgotten() {
+    let mut queue = FairQueue::default();
+    for caller in 0..100_000 {
+        queue.push(caller, 1);
+        let taken = queue.pop_if(|_| true).unwrap();
+        assert_eq!(taken.caller, caller);
+        queue.settle(caller, taken.estimate, MIN_COST);
+    }
+    assert!(queue.flows.len() <= 2 * MAX_REMEMBERED, "{} are remembered", queue.flows.len());
+    assert_eq!(queue.flows.len(), queue.backlog.len() + queue.fresh.len());
+}
+
+#[test]
 fn what_is_not_accepted_stays_and_holds_up_no_other_caller() {
     let mut queue = FairQueue::default();
     queue.push(1, 10);
