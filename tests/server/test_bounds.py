@@ -1,98 +1,26 @@
 """Bounds of the native transport: memory, time and protocol work of hostile clients, without a socket or a wait."""
 
 import asyncio
-import json
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.frames import Frame, Opcode
 
-from bare_transport import BareTransport, statuses_in
+from bare_transport import statuses_in
 from foreseal.rpc import Limits
-from foreseal.server import App, Settings
 from foreseal.server.direct.chunks import MAX_TRAILERS, ChunkDecoder
 from foreseal.server.direct.head import BadRequest
-from foreseal.server.direct.http import Http
 from foreseal.server.direct.intake import Intake
-from foreseal.server.direct.listener import DirectListener
 from foreseal.server.direct.table import IDLE, NEVER, UNFINISHED, AddressAccount, ConnectionTable, WorkBucket
-from foreseal.server.listening import listen
 from foreseal.server.settings.access import Access, PublicLimits
 from foreseal.server.transport_limits import TransportLimits
+from native_server import CHUNKED, HEAD, Served, post, serving
 
 from access_doubles import rated
 from asgi_client import until
-from fake_core import FakeNode
-
-HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
-CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-HANDSHAKE = (
-    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
-
-
-def post(method: str, *params: Any) -> bytes:
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    return HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
-
-
-class Wire(BareTransport):
-    """A transport whose client reads only what it is let to."""
-
-    def __init__(self, address: str = "192.0.2.1") -> None:
-        super().__init__()
-        self.address = address
-        self.unread = 0
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return (self.address, 1) if name == "peername" else default
-
-    def get_write_buffer_size(self) -> int:
-        return self.unread
-
-
-class Served:
-    """A listener, and connections to it."""
-
-    def __init__(self, app: App, listener: DirectListener, node: FakeNode) -> None:
-        self.app, self.listener, self.node = app, listener, node
-
-    def connect(self, address: str = "192.0.2.1") -> tuple[Http, Wire]:
-        wire = Wire(address)
-        http = Http(self.listener)
-        http.connection_made(wire)
-        return http, wire
-
-    async def websocket(self) -> tuple[Any, Wire]:
-        http, wire = self.connect()
-        http.data_received(HANDSHAKE)
-        await until(lambda: b" 101 " in wire.written)
-        wire.written = b""
-        return wire.protocol, wire
-
-
-def serving(use: Callable[[Served], Awaitable[None]], max_open: int = 1024, **settings: Any) -> None:
-    async def run() -> None:
-        node = FakeNode()
-        app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
-        await app.startup()
-        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0), most=max_open)
-        try:
-            await use(Served(app, listener, node))
-        finally:
-            for connection in tuple(listener._open):
-                connection.connection_lost(None)  # type: ignore[attr-defined]
-            await listener.stop(0)
-            await app.shutdown()
-
-    asyncio.run(run())
-
 
 # Parsing is linear, and memory is that of the bytes.
 
@@ -337,7 +265,8 @@ class Idle:
     """A connection of a table."""
 
     def __init__(self, account: AddressAccount, rank: int, since: float) -> None:
-        self.account, self.since, self.in_flight = account, since, 0
+        self.account = self.sender = account
+        self.since, self.in_flight, self.request_bytes = since, 0, 0
         self._rank = rank
         self.aborted = False
 

@@ -80,6 +80,10 @@ class Anyone:
         """Return `True` for a trusted proxy."""
         return False
 
+    def host_of(self, peer: Peer, _headers: Headers) -> str:
+        """Return the address of the client."""
+        return "" if peer is None else peer[0]
+
 
 class Callers:
     """The callers of the endpoint, by API key or by address. Used from the event loop's thread only."""
@@ -124,8 +128,8 @@ class Callers:
     def identify(self, peer: Peer, headers: Headers) -> Caller:
         """Who calls. Raises `WrongKey` and `TooManyWrongKeys`: a wrong key is never anonymous access."""
         if b"authorization" in headers or b"x-api-key" in headers:
-            return self._keyed(network_of(self._host(peer, headers)), headers)
-        host = self._host(peer, headers)
+            return self._keyed(network_of(self.host_of(peer, headers)), headers)
+        host = self.host_of(peer, headers)
         caller = self._by_host.get(host)
         if caller is None:
             address = network_of(host)
@@ -206,8 +210,8 @@ class Callers:
             self._meters[measured] = meter
         return meter
 
-    def _host(self, peer: Peer, headers: Headers) -> str:
-        """Where the client is, as its connection or a proxy says it."""
+    def host_of(self, peer: Peer, headers: Headers) -> str:
+        """Return the address of the client: that of its connection, or the one that a trusted proxy has forwarded."""
         address = "" if peer is None else peer[0]
         if self._proxies:
             hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")

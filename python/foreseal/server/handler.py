@@ -124,6 +124,10 @@ class Handler:
             return self.too_large(caller)
         return caller
 
+    def host_of(self, peer: Peer, headers: Headers) -> str:
+        """Return the address of the client that sent a request, which a trusted proxy may have forwarded."""
+        return self._callers.host_of(peer, headers)
+
     def holds(self, caller: Caller) -> bool:
         """Whether the key that a connection was opened with is still good."""
         return self._callers.holds(caller)

@@ -27,7 +27,7 @@ class TransportLimits:
     address_work: int
     """Units of protocol work a second for one address; see `WorkBucket`."""
     is_proxy: Callable[[str], bool] = lambda _: False
-    """Returns `True` for the address of a trusted proxy, which the bounds by address do not concern."""
+    """Returns `True` for the address of a trusted proxy: the bounds are those of the addresses that it forwards."""
 
 
 def transport_limits(limits: Limits, is_proxy: Callable[[str], bool]) -> TransportLimits:

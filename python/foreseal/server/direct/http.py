@@ -17,12 +17,10 @@ not looked at before the response is written.
 import asyncio
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from foreseal.rpc.dispatch import Dispatcher, Reply
-from foreseal.rpc.meter import Meter
 from foreseal.rpc.submissions import JSON as SUBMISSION
 from foreseal.rpc.submissions import Submitted
 from foreseal.server.access import Headers
@@ -30,8 +28,9 @@ from foreseal.server.callers import Caller, Peer
 from foreseal.server.direct.head import BadRequest, RequestHead
 from foreseal.server.direct.intake import Intake
 from foreseal.server.direct.keeper import Keeper
+from foreseal.server.direct.remembered_call import MAX_HEAD, NO_CALL, RememberedCall
 from foreseal.server.direct.request import CallRequest, head_of
-from foreseal.server.direct.table import IDLE, NEVER, UNFINISHED
+from foreseal.server.direct.table import IDLE, NEVER, UNFINISHED, Excess
 from foreseal.server.direct.transport import LONG, Transport
 from foreseal.server.direct.websocket import DirectWebSocket
 from foreseal.server.handler import CLOSE, TEXT, Answer, Response
@@ -40,8 +39,6 @@ log = logging.getLogger(__name__)
 
 # Bytes of further requests that are read while one is answered.
 _MAX_AHEAD = 64 * 1024
-# Largest head that is remembered: each connection has one.
-_MAX_REMEMBERED = 4 * 1024
 # Seconds that a client has to read a response which it did not expect, before its connection is cut.
 _LINGER = 2.0
 # Bytes of its request that are read and dropped in that time.
@@ -56,30 +53,6 @@ _FREE_READS, _FREE_CHUNKS = 8, 16
 _RATE_AFTER = 5.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _OK, _TOO_MANY = 200, 429
-
-
-@dataclass(frozen=True, slots=True)
-class RememberedCall:
-    """A call that came in one piece: its head, and everything that was derived from it.
-
-    It is replaced as a whole. A request with the same head and size is the same caller's.
-    """
-
-    head: bytes
-    size: int
-    """Bytes of head and body."""
-    headers: Headers
-    caller: Caller | None
-    dispatcher: Dispatcher | None
-    """Answers such calls on the fast path, where the caller has no bounds of its own."""
-
-    @property
-    def meter(self) -> Meter | None:
-        """What the caller uses up."""
-        return None if self.caller is None else self.caller.meter
-
-
-NO_CALL = RememberedCall(b"", -1, {}, None, None)
 
 
 class Http(asyncio.Protocol):
@@ -108,7 +81,7 @@ class Http(asyncio.Protocol):
         self._dropped = 0
         self.since = keeper.now
         """Time since which it is idle, ends or is blocked, or its unfinished head began."""
-        self.in_flight = 0
+        self.in_flight = self.request_bytes = 0
         self._remembered = NO_CALL
 
     # Called by the event loop.
@@ -119,7 +92,8 @@ class Http(asyncio.Protocol):
         self._transport = Transport(transport, keeper.turn)
         peer = transport.get_extra_info("peername")
         self._peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else None
-        self.account = keeper.table.account(self._peer, keeper.now)
+        self.account = self.sender = keeper.table.account(self._peer, keeper.now)
+        self._is_proxy = self._peer is not None and keeper.table.limits.is_proxy(self._peer[0])
         self._work = keeper.table.work_of_connection(keeper.now)
         keeper.opened(self)
 
@@ -175,6 +149,10 @@ class Http(asyncio.Protocol):
                         return
                 response = dispatcher.respond(data, start, self._keeper.ok)
                 if response is not None:
+                    if len(response) > LONG and not self._has_room(len(response)):
+                        view = self._handler.view_header()
+                        self._write_reply((_OK, response, 0), view, call.headers, keep_alive=True)
+                        return
                     self.since = self._keeper.now
                     self._transport.write_soon(response)
                     return
@@ -208,7 +186,7 @@ class Http(asyncio.Protocol):
             return
         elif request is not None:
             spent = now - request.begun
-            slow = spent > _RATE_AFTER and len(request.body) < limits.body_rate * spent
+            slow = spent > _RATE_AFTER and request.received < limits.body_rate * spent
             if slow or spent > limits.body_time:
                 self._respond(self._handler.too_slow(), request.head)
         elif self._intake.left:
@@ -282,6 +260,8 @@ class Http(asyncio.Protocol):
             return False
         self._spend(intake.empty_lines)
         head, size = found
+        if self._is_proxy:
+            self._assign(head.headers)
         if head.is_upgrade:
             self._upgrade(head)
             return False
@@ -297,7 +277,7 @@ class Http(asyncio.Protocol):
             return bool(intake.left)
         self._request = None
         body = whole
-        if is_piece and not intake.left and size <= _MAX_REMEMBERED and head.keep_alive and not head.is_http_1_0:
+        if is_piece and not intake.left and size <= MAX_HEAD and head.keep_alive and not head.is_http_1_0:
             caller = request.caller
             alike = caller.is_plain and b"origin" not in head.headers
             self._remembered = RememberedCall(
@@ -305,6 +285,12 @@ class Http(asyncio.Protocol):
             )
         self._serve(request, body)
         return True
+
+    def _assign(self, headers: Headers) -> None:
+        """Count the request behind this head for the address that a proxy has forwarded."""
+        keeper = self._keeper
+        host = self._handler.host_of(self._peer, headers)
+        keeper.table.assign(self, keeper.table.account((host, 0), keeper.now), keeper.now)
 
     def _headed(self, head: RequestHead) -> None:
         """Answer a request by its head, or begin to read its body."""
@@ -329,13 +315,17 @@ class Http(asyncio.Protocol):
             intake.decode(decoder)
             # The first chunks of a body are no work beyond that of the body.
             self._spend(max(decoder.chunks - max(chunks, _FREE_CHUNKS), 0))
-            size, is_done = decoder.size, decoder.is_done
+            size, is_done = decoder.size + request.discarded, decoder.is_done
         else:
             length = request.head.length or 0
-            intake.move(request.body, length - len(request.body))
-            size, is_done = len(request.body), len(request.body) == length
+            intake.move(request.body, length - request.received)
+            size, is_done = request.received, request.received == length
         if size > request.caller.tier.largest:
             self._respond(self._handler.too_large(request.caller), request.head)
+        elif request.refusal is not None:
+            request.discard()
+            if is_done:
+                self._respond(request.refusal, request.head)
         elif is_done:
             self._request = None
             self._serve(request, bytes(request.body))
@@ -352,7 +342,7 @@ class Http(asyncio.Protocol):
         """Spend protocol work; nothing is read before it is made good."""
         if units:
             now = self._keeper.loop.time()
-            wait = max(self._work.spend(units, now), self.account.work.spend(units, now))
+            wait = max(self._work.spend(units, now), self.sender.spend(units, now))
             if wait:
                 self._resume_after(min(wait, _MAX_DELAY))
 
@@ -374,12 +364,14 @@ class Http(asyncio.Protocol):
         if transport.is_closing():
             return
         waiting = self._intake.left
-        count = waiting + (0 if request is None else len(request.body))
+        count = 0 if request is None else len(request.body)
         if self._blocked:
             count += transport.get_write_buffer_size()
-        if count != self.in_flight and not self._keeper.table.count_bytes(self, count):
-            self._overflow()
-            return
+        if count != self.request_bytes or waiting + count != self.in_flight:
+            excess = self._keeper.table.count_bytes(self, waiting, count)
+            if excess is not None:
+                self._overflow(excess)
+                return
         held = self._blocked or self._resumption is not None or self._half_closed or waiting > _MAX_AHEAD
         wanted = self._ending or not held
         if wanted is not self._reading:
@@ -389,22 +381,33 @@ class Http(asyncio.Protocol):
             else:
                 transport.pause_reading()
 
-    def _overflow(self) -> None:
-        """Close a connection that has too many bytes in flight."""
-        self._handler.refusals["bytes_in_flight"] += 1
-        if self._answering is None and not self._blocked and not self._ending:
-            head = None if self._request is None else self._request.head
-            response = self._handler.busy("too many bytes in flight: try again later", _TOO_MANY)
-            response.headers.append(CLOSE)
-            self._respond(response, head)
-        else:
+    def _overflow(self, excess: Excess) -> None:
+        """Refuse a request with too many bytes in flight; close the connection unless other clients share it."""
+        request = self._request
+        if self._answering is not None or self._blocked or self._ending:
+            self._handler.refusals["bytes_in_flight"] += 1
             self.abort()
+        elif request is not None and self._is_proxy and excess is Excess.ADDRESS:
+            request.refuse(self._busy())
+            self._settle()
+        else:
+            response = self._busy()
+            response.headers.append(CLOSE)
+            self._respond(response, None if request is None else request.head)
+
+    def _busy(self) -> Response:
+        self._handler.refusals["bytes_in_flight"] += 1
+        return self._handler.busy("too many bytes in flight: try again later", _TOO_MANY)
+
+    def _has_room(self, size: int) -> bool:
+        """Return `True` if a response of this size may wait for the client."""
+        return size <= LONG or self._keeper.table.has_room_for(self, size)
 
     def _upgrade(self, head: RequestHead) -> None:
         """Hand the connection to a WebSocket."""
         rest = self._intake.take_rest()
         self._keeper.closed(self)
-        websocket = DirectWebSocket(self._keeper, self._transport, head, rest, self.account, self._work)
+        websocket = DirectWebSocket(self._keeper, self._transport, head, rest, self.account, self.sender, self._work)
         self._ending = True
         self._transport.set_protocol(websocket)
         websocket.begin(self._peer)
@@ -449,18 +452,22 @@ class Http(asyncio.Protocol):
             self._answering = self._keeper.loop.create_task(waiting)
             return
         status, answer, seconds = reply
-        if status == _OK and keep_alive and not (old or seconds or self._handler.leaving or b"origin" in headers):
+        is_usual = status == _OK and keep_alive and not (old or seconds or self._handler.leaving)
+        if is_usual and b"origin" not in headers and self._has_room(len(answer)):
             self._refusals = 0
             self._write_usual(view, answer)
             return
         self._write_reply(reply, view, headers, keep_alive=keep_alive, old=old)
 
     def _write_reply(
-        self, reply: Reply, view: tuple[bytes, bytes], headers: Headers, *, keep_alive: bool, old: bool
+        self, reply: Reply, view: tuple[bytes, bytes], headers: Headers, *, keep_alive: bool, old: bool = False
     ) -> None:
         status, answer, seconds = reply
-        lines = self._handler.response_headers(seconds, view, headers)
-        self._write((status, lines, answer), keep_alive=keep_alive, old=old)
+        if self._has_room(len(answer)):
+            response: Answer = status, self._handler.response_headers(seconds, view, headers), answer
+        else:
+            response, seconds = self._handler.for_page(self._busy(), headers), 1
+        self._write(response, keep_alive=keep_alive, old=old)
         if seconds:
             self._delay(seconds)
         else:
@@ -469,7 +476,8 @@ class Http(asyncio.Protocol):
     def _delay(self, seconds: float) -> None:
         """Read nothing for a while after a refusal: refusals must not use up the event loop."""
         wait = _FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS))
-        self._refusals += 1
+        # Other clients of a proxy share its connection.
+        self._refusals += not self._is_proxy
         self._resume_after(min(wait, seconds, _MAX_DELAY))
         self._settle()
 

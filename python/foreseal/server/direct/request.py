@@ -5,7 +5,7 @@ from http import HTTPStatus
 from foreseal.server.callers import Caller
 from foreseal.server.direct.chunks import ChunkDecoder
 from foreseal.server.direct.head import RequestHead
-from foreseal.server.handler import Answer
+from foreseal.server.handler import Answer, Response
 
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 
@@ -13,7 +13,7 @@ _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
 class CallRequest:
     """A call whose body is being read: head and caller are final, the body grows."""
 
-    __slots__ = ("begun", "body", "caller", "decoder", "head", "reads")
+    __slots__ = ("begun", "body", "caller", "decoder", "discarded", "head", "reads", "refusal")
 
     def __init__(self, head: RequestHead, caller: Caller, begun: float) -> None:
         self.head = head
@@ -24,6 +24,25 @@ class CallRequest:
         self.body = bytearray() if self.decoder is None else self.decoder.body
         self.reads = 0
         """Reads that did not complete it."""
+        self.refusal: Response | None = None
+        """The response in place of its answer: its body is read to the end and discarded."""
+        self.discarded = 0
+        """Bytes of the body that were discarded."""
+
+    @property
+    def received(self) -> int:
+        """Bytes of the body that have arrived."""
+        return self.discarded + len(self.body)
+
+    def refuse(self, refusal: Response) -> None:
+        """Discard the body, of what has arrived and of what follows."""
+        self.refusal = refusal
+        self.discard()
+
+    def discard(self) -> None:
+        """Discard what has arrived."""
+        self.discarded += len(self.body)
+        self.body.clear()
 
     def count_read(self) -> int:
         """Count a read that did not complete it; return their number."""

@@ -1,6 +1,7 @@
 """The open connections of a listener by address: how many, how many bytes in flight, and which one to close first."""
 
 from collections import Counter
+from enum import Enum
 from typing import Protocol
 
 from foreseal.server.callers import Peer, network_of
@@ -19,6 +20,16 @@ _PART = 2
 MAX_HANDSHAKES = 16
 # Closed at once where there is no more room: one search finds the room for many.
 _EVICTED = 64
+# Address of the clients of a proxy that forwards no address which can be read: all of them share one account.
+_UNKNOWN = "unknown"
+
+
+class Excess(Enum):
+    """Limit of bytes in flight that a connection has exceeded."""
+
+    CONNECTION = "connection_bytes"
+    ADDRESS = "address_bytes"
+    TOTAL = "total_bytes"
 
 
 class WorkBucket:
@@ -50,8 +61,13 @@ class Tracked(Protocol):
     """A connection in the table."""
 
     account: "AddressAccount"
+    """Account of the address that it comes from."""
+    sender: "AddressAccount"
+    """Account of the address that sent its request: behind a trusted proxy the forwarded one, else `account`."""
     in_flight: int
     """Bytes in flight that the table counts for it."""
+    request_bytes: int
+    """Those of them that belong to the request of `sender` and its response."""
     since: float
     """Time since which it is in its state."""
 
@@ -65,16 +81,22 @@ class Tracked(Protocol):
 class AddressAccount:
     """Connections and bytes in flight of one address."""
 
-    __slots__ = ("address", "bytes", "connections", "handshakes", "is_limited", "work")
+    __slots__ = ("address", "bytes", "connections", "forwarded", "handshakes", "is_limited", "work")
 
     def __init__(self, address: str, work: WorkBucket, *, is_limited: bool) -> None:
         self.address = address
         self.is_limited = is_limited
-        """False for Unix sockets and trusted proxies: many callers share them."""
+        """False for Unix sockets and for trusted proxies as such: many callers share them."""
         self.connections: set[Tracked] = set()
+        self.forwarded: set[Tracked] = set()
+        """Connections of trusted proxies whose newest request it sent."""
         self.handshakes = 0
         self.bytes = 0
         self.work = work
+
+    def spend(self, units: int, now: float) -> float:
+        """Spend protocol work; return the seconds until it is made good, 0 if it is or the address has no bound."""
+        return self.work.spend(units, now) if self.is_limited else 0.0
 
 
 class ConnectionTable:
@@ -92,11 +114,11 @@ class ConnectionTable:
         self._accounts: dict[str, AddressAccount] = {}
 
     def account(self, peer: Peer, now: float) -> AddressAccount:
-        """Return the account of the address that a connection comes from."""
-        address = "" if peer is None else network_of(peer[0])
+        """Return the account of the address that a connection comes from, or that a proxy has forwarded."""
+        address = "" if peer is None else network_of(peer[0]) or _UNKNOWN
         found = self._accounts.get(address)
         if found is None:
-            is_limited = bool(address) and peer is not None and not self.limits.is_proxy(peer[0])
+            is_limited = peer is not None and not self.limits.is_proxy(peer[0])
             found = AddressAccount(address, WorkBucket(self.limits.address_work, now), is_limited=is_limited)
             self._accounts[address] = found
         return found
@@ -127,53 +149,82 @@ class ConnectionTable:
 
     def add(self, connection: Tracked) -> None:
         """Track a connection."""
-        connection.account.connections.add(connection)
+        account, sender = connection.account, connection.sender
+        account.connections.add(connection)
         self.count += 1
+        # A WebSocket takes over the accounts of its handshake, which may have been dropped with that.
+        self._accounts[account.address] = account
+        if sender is not account:
+            sender.forwarded.add(connection)
+            self._accounts[sender.address] = sender
+
+    def assign(self, connection: Tracked, sender: AddressAccount, now: float) -> None:
+        """Count what follows on the connection of a proxy for the address that sent it."""
+        former, account = connection.sender, connection.account
+        if former is sender:
+            return
+        self.count_bytes(connection, connection.in_flight - connection.request_bytes)
+        connection.sender = sender
+        if sender is not account:
+            sender.forwarded.add(connection)
+        if former is not account:
+            former.forwarded.discard(connection)
+            self.forget(former, now)
 
     def remove(self, connection: Tracked, now: float) -> None:
         """Stop tracking a connection."""
         self.count_bytes(connection, 0)
-        account = connection.account
         self._discard(connection)
-        self.forget(account, now)
+        self.forget(connection.account, now)
+        self.forget(connection.sender, now)
 
     def forget(self, account: AddressAccount, now: float) -> None:
         """Drop the account of an address without connections whose bucket is full."""
-        if not account.connections and not account.handshakes and account.work.is_full(now):
-            self._accounts.pop(account.address, None)
+        in_use = account.connections or account.forwarded or account.handshakes
+        if not in_use and account.work.is_full(now) and self._accounts.get(account.address) is account:
+            del self._accounts[account.address]
 
     def sweep(self, now: float) -> None:
         """Drop the accounts that are not needed any more."""
         for account in tuple(self._accounts.values()):
             self.forget(account, now)
 
-    def count_bytes(self, connection: Tracked, count: int) -> bool:
-        """Set the bytes in flight of a connection; False if it has too many or has to make way for others."""
-        more = count - connection.in_flight
-        if not more:
-            return True
-        account = connection.account
-        connection.in_flight = count
-        account.bytes += more
+    def count_bytes(self, connection: Tracked, ahead: int, request: int = 0) -> Excess | None:
+        """Set the bytes in flight of a connection; return the limit that it exceeds.
+
+        `request` are those of the request that its sender has sent, and of the response; `ahead` are others.
+        """
+        more, more_of_sender = ahead + request - connection.in_flight, request - connection.request_bytes
+        account, sender = connection.account, connection.sender
+        connection.in_flight += more
+        connection.request_bytes = request
         self.total_bytes += more
-        if more < 0:
-            return True
+        sender.bytes += more_of_sender
+        account.bytes += more - more_of_sender
+        if more <= 0 and (more_of_sender <= 0 or sender is account):
+            return None
         limits = self.limits
-        if count > limits.connection_bytes:
-            return False
-        if account.is_limited and account.bytes > limits.address_bytes:
-            return False
+        if connection.in_flight > limits.connection_bytes:
+            return Excess.CONNECTION
+        if sender.is_limited and sender.bytes > limits.address_bytes:
+            return Excess.ADDRESS
         while self.total_bytes > limits.total_bytes:
             victim = self._largest()
             if victim is connection:
-                return False
+                return Excess.TOTAL
             self._evict(victim, "total_bytes")
-        return True
+        return None
+
+    def has_room_for(self, connection: Tracked, size: int) -> bool:
+        """Return `True` if a response of this size may wait for the client, whose other bytes in flight count."""
+        sender = connection.sender
+        others = sender.bytes - _bytes_for(connection, sender)
+        return not sender.is_limited or not others or others + size <= self.limits.address_bytes
 
     def _largest(self) -> Tracked:
         """Return the connection with the most bytes in flight, of the address with the most."""
         account = max(self._accounts.values(), key=lambda account: account.bytes)
-        return max(account.connections, key=lambda one: one.in_flight)
+        return max((*account.connections, *account.forwarded), key=lambda one: _bytes_for(one, account))
 
     def _evict(self, connection: Tracked, limit: str) -> None:
         self._evicted[limit] += 1
@@ -185,7 +236,15 @@ class ConnectionTable:
         connections = connection.account.connections
         if connection in connections:
             connections.discard(connection)
+            connection.sender.forwarded.discard(connection)
             self.count -= 1
+
+
+def _bytes_for(connection: Tracked, account: AddressAccount) -> int:
+    """Bytes in flight of a connection that count for an address."""
+    if connection.account is connection.sender:
+        return connection.in_flight
+    return connection.request_bytes if account is connection.sender else connection.in_flight - connection.request_bytes
 
 
 def _order(connection: Tracked) -> tuple[int, float]:

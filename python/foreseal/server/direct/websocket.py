@@ -54,9 +54,13 @@ class DirectWebSocket(asyncio.Protocol):
         head: RequestHead,
         rest: bytes,
         account: AddressAccount,
+        sender: AddressAccount,
         work: WorkBucket,
     ) -> None:
-        """`rest` is what came behind the handshake; `work` is the bucket of the connection."""
+        """`rest` is what came behind the handshake; `work` is the bucket of the connection.
+
+        `account` is that of its address, `sender` that of the address which a trusted proxy has forwarded.
+        """
         self.client = Side.CONNECTING
         self.server = Side.CONNECTING
         self.take: Take | None = None
@@ -64,7 +68,8 @@ class DirectWebSocket(asyncio.Protocol):
         self.path = head.path
         self.headers = head.headers
         self.account = account
-        self.in_flight = 0
+        self.sender = sender
+        self.in_flight = self.request_bytes = 0
         self.since = keeper.now
         # Time at which the client had read the close frame.
         self._closed: float | None = None
@@ -184,7 +189,7 @@ class DirectWebSocket(asyncio.Protocol):
             return False
         self._spent = self._frames.work
         now = self._keeper.loop.time()
-        wait = max(self._work.spend(units, now), self.account.work.spend(units, now))
+        wait = max(self._work.spend(units, now), self.sender.spend(units, now))
         if wait:
             self._resume_after(min(wait, _MAX_DELAY))
         return bool(wait)
@@ -219,7 +224,7 @@ class DirectWebSocket(asyncio.Protocol):
         count = self._frames.size + self._queued
         if self._blocked:
             count += transport.get_write_buffer_size()
-        if count != self.in_flight and not self._keeper.table.count_bytes(self, count):
+        if count != self.in_flight and self._keeper.table.count_bytes(self, 0, count) is not None:
             self._keeper.handler.refusals["bytes_in_flight"] += 1
             self.abort()
             return

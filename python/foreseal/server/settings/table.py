@@ -441,7 +441,7 @@ _LIMITS = (
         "address_bytes",
         Whole(unit="bytes"),
         "Most bytes in flight of all connections of one address.",
-        "HTTP 429. Not for trusted proxies and Unix sockets. Native transport.",
+        "HTTP 429. Behind a trusted proxy those of the forwarded address; not for Unix sockets. Native transport.",
     ),
     _limit(
         "total_bytes",

@@ -1,0 +1,83 @@
+"""The native transport on a double of the node, and connections to it that have no socket."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from bare_transport import BareTransport
+from foreseal.server import App, Settings
+from foreseal.server.direct.http import Http
+from foreseal.server.direct.listener import DirectListener
+from foreseal.server.listening import listen
+
+from asgi_client import until
+from fake_core import FakeNode
+
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def post(method: str, *params: Any, lines: bytes = b"") -> bytes:
+    """A call; `lines` are further header lines."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    return HEAD + lines + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+class Wire(BareTransport):
+    """A transport whose client reads only what it is let to."""
+
+    def __init__(self, address: str = "192.0.2.1") -> None:
+        super().__init__()
+        self.address = address
+        self.unread = 0
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return (self.address, 1) if name == "peername" else default
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
+
+
+class Served:
+    """A listener, and connections to it."""
+
+    def __init__(self, app: App, listener: DirectListener, node: FakeNode) -> None:
+        self.app, self.listener, self.node = app, listener, node
+
+    def connect(self, address: str = "192.0.2.1") -> tuple[Http, Wire]:
+        wire = Wire(address)
+        http = Http(self.listener)
+        http.connection_made(wire)
+        return http, wire
+
+    async def websocket(self, address: str = "192.0.2.1", lines: bytes = b"") -> tuple[Any, Wire]:
+        http, wire = self.connect(address)
+        http.data_received(HANDSHAKE.replace(b"Upgrade: websocket", lines + b"Upgrade: websocket"))
+        await until(lambda: b" 101 " in wire.written)
+        wire.written = b""
+        return wire.protocol, wire
+
+
+def serving(use: Callable[[Served], Awaitable[None]], max_open: int = 1024, **settings: Any) -> None:
+    """Run `use` against the native transport on a double of the node."""
+
+    async def run() -> None:
+        node = FakeNode()
+        app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
+        await app.startup()
+        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0), most=max_open)
+        try:
+            await use(Served(app, listener, node))
+        finally:
+            for connection in tuple(listener._open):
+                connection.connection_lost(None)  # type: ignore[attr-defined]
+            await listener.stop(0)
+            await app.shutdown()
+
+    asyncio.run(run())
