@@ -11,6 +11,7 @@ from foreseal.server import App, Settings
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
+from foreseal.server.tls import Tls
 
 from asgi_client import until
 from fake_core import FakeNode
@@ -56,6 +57,11 @@ class Served:
         http.connection_made(wire)
         return http, wire
 
+    @property
+    def port(self) -> int:
+        """Port of the listener, which answers there after its `start`."""
+        return int(self.listener._listening.getsockname()[1])
+
     async def websocket(self, address: str = "192.0.2.1", lines: bytes = b"") -> tuple[Any, Wire]:
         http, wire = self.connect(address)
         http.data_received(HANDSHAKE.replace(b"Upgrade: websocket", lines + b"Upgrade: websocket"))
@@ -64,14 +70,16 @@ class Served:
         return wire.protocol, wire
 
 
-def serving(use: Callable[[Served], Awaitable[None]], max_open: int = 1024, **settings: Any) -> None:
+def serving(
+    use: Callable[[Served], Awaitable[None]], max_open: int = 1024, tls: Tls | None = None, **settings: Any
+) -> None:
     """Run `use` against the native transport on a double of the node."""
 
     async def run() -> None:
         node = FakeNode()
         app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
         await app.startup()
-        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0), most=max_open)
+        listener = DirectListener(app.endpoint, listen("127.0.0.1", 0), tls, max_open)
         try:
             await use(Served(app, listener, node))
         finally:

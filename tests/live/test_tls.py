@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import re
+import shutil
 import socket
 import ssl
 import subprocess
@@ -74,6 +75,26 @@ def test_who_speaks_plain_http_or_an_old_protocol_is_told_off_at_once(front: str
             old.maximum_version = ssl.TLSVersion.TLSv1_1
         with socket.create_connection(where, 20) as line, pytest.raises((ssl.SSLError, ConnectionError)):
             old.wrap_socket(line)
+        assert node.rpc("eth_chainId") == "0x7a69"
+
+
+def test_a_client_of_tls_1_2_cannot_renegotiate(front: str, made: Certificates) -> None:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not on the PATH: no other client renegotiates")
+    with secured(made.issue(), front) as node:
+        where = f"127.0.0.1:{urlsplit(node.url).port}"
+        # A line that begins with R makes it renegotiate.
+        ended = subprocess.run(
+            [openssl, "s_client", "-connect", where, "-tls1_2", "-CAfile", made.ca],
+            input=b"R\n",
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+        assert b"RENEGOTIATING" in ended.stdout + ended.stderr
+        assert b"no renegotiation" in ended.stderr, ended.stderr
+        assert ended.returncode != 0
         assert node.rpc("eth_chainId") == "0x7a69"
 
 

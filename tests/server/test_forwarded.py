@@ -4,11 +4,12 @@ import asyncio
 
 from websockets.frames import Frame, Opcode
 
-from asgi_client import until
 from bare_transport import statuses_in
 from foreseal.rpc import Limits
 from foreseal.server.settings.access import Access, PublicLimits
 from native_server import CHUNKED, HEAD, Served, Wire, post, serving
+
+from asgi_client import until
 
 PROXY = "192.0.2.7"
 BEHIND = Access(trusted_proxies=frozenset({f"{PROXY}/32"}))

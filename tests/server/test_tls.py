@@ -1,5 +1,6 @@
 """Certificate and key, looked at before a listener starts."""
 
+import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -41,6 +42,12 @@ def test_the_time_of_a_certificate_is_warned_of(made: Certificates) -> None:
     early = tls.check(0)
     assert early is not None
     assert "and not yet: clients will refuse it" in early
+
+
+def test_a_listener_speaks_tls_1_2_and_newer_and_never_renegotiates(made: Certificates) -> None:
+    context = made.issue().context()
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert context.options & ssl.OP_NO_RENEGOTIATION
 
 
 def test_files_that_are_not_what_they_should_be_are_named(made: Certificates, tmp_path: Path) -> None:

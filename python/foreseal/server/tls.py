@@ -45,6 +45,8 @@ class Tls:
         """What the direct front takes. Raises what `ssl` raises for files that `check` refuses."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # A renegotiation is a handshake that no bound on handshakes counts.
+        context.options |= ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(self.cert, self.key)
         if self.client_ca is not None:
             context.verify_mode = ssl.CERT_REQUIRED
