@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 from foreseal.errors import RpcError
 from foreseal.rpc import codes, discovery
 from foreseal.rpc.completions import Completions
 from foreseal.rpc.core import Core, Outcome, Reader
+from foreseal.rpc.filters import METHODS as FILTERING
+from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.meter import Meter
 from foreseal.rpc.refused import FORBIDDEN, Refused, busy, refused
 from foreseal.rpc.registry import Registry
@@ -30,16 +33,22 @@ class Calls:
         most: int,
         forbidden: Mapping[str, str],
         completions: Completions | None = None,
+        filters: TierFilters | None = None,
     ) -> None:
-        """`forbidden` has the methods that are not for these callers, each with what to tell them."""
+        """`forbidden` has the methods that are not for these callers, each with what to tell them.
+
+        `filters` are those of these callers; without it they have no limit but that of the core.
+        """
         self.completions = Completions(core) if completions is None else completions
         self._registry = registry
         self._registered = registry.methods
         self._most = most
         self._forbidden = forbidden
-        # What needs a second look: forbidden methods, those seen to run on core threads, those that list methods, and
-        # those that belong to a connection.
-        self._apart = {*forbidden, *discovery.METHODS, *STREAMING}
+        self.filters = filters
+        """The filters of these callers; None where they have no limits but that of the core."""
+        # What needs a second look: forbidden methods, those seen to run on core threads, those that list methods,
+        # those that belong to a connection, and those of filters.
+        self._apart = {*forbidden, *discovery.METHODS, *STREAMING, *FILTERING}
 
     def run(
         self,
@@ -62,8 +71,17 @@ class Calls:
                 return _NO_CONNECTION if exchange is None else exchange.call(method, params)
             if method in discovery.METHODS and self._registered and method not in self._registered:
                 return self._listing(reader, method, params, meter)
+            if method in FILTERING and self.filters is not None and method not in self._registered:
+                run = partial(self._run, reader, meter=meter)
+                return self.filters.call(method, params, meter, run)
         if method in self._registered:
             return self._registry.call(method, params)
+        return self._run(reader, method, params, meter)
+
+    def _run(
+        self, reader: Reader, method: str, params: bytes, meter: Meter | None
+    ) -> Outcome | asyncio.Future[Outcome]:
+        """Start a call of the core."""
         completions = self.completions
         try:
             result = reader.call(method, params, completions.ticket, None if meter is None else meter.scheduled)

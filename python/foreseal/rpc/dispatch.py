@@ -24,6 +24,7 @@ from foreseal.rpc.envelope import (
     read_call,
     success,
 )
+from foreseal.rpc.filters import TierFilters
 from foreseal.rpc.limits import Allowance, Limits
 from foreseal.rpc.meter import Meter
 from foreseal.rpc.refused import Refused, as_refused
@@ -64,18 +65,19 @@ class Dispatcher:
         counts: Counts | None = None,
         tier: str = "",
         slices: Slices | None = None,
+        filters: TierFilters | None = None,
         *,
         is_public: bool = False,
     ) -> None:
         """`forbidden` has the methods that are refused with HTTP 403 and -32004, each with what is said then.
 
         `completions` are those of another dispatcher of the same node: the node has one way back for all outcomes.
-        `counts` and `slices` may be those of another one, too. `tier` is the kind of its callers, for the log;
-        long work of public ones comes after that of others.
+        `counts` and `slices` may be those of another one, too. `tier` is the kind of its callers, for the log, and
+        `filters` are theirs; long work of public ones comes after that of others.
         """
         self.slices = slices or Slices()
         """The slices of the event loop that long work gets."""
-        self.calls = Calls(core, registry, limits.calls, forbidden or {}, completions)
+        self.calls = Calls(core, registry, limits.calls, forbidden or {}, completions, filters)
         self.counts = counts or Counts()
         """What became of the calls."""
         self._tier = tier

@@ -29,6 +29,8 @@ class Limits:
     """Most WebSocket connections at once (HTTP 503 to the handshake)."""
     caller_connections: int | None = None
     """Most of them for one caller (HTTP 429); None: as many as for all."""
+    caller_filters: int | None = None
+    """Most filters of one caller (-32005); None: as many as for all."""
     connection_calls: int = 16
     """Most requests under way on core threads for one connection; it is read on when one is answered."""
     subscriptions: int = 128

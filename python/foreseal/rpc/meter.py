@@ -157,6 +157,10 @@ class Meter:
         self._refusals["caller_calls"] += 1
         return busy("caller_calls", self._most, "too many calls of yours at once: try again")
 
+    def count_refusal(self, reason: str) -> None:
+        """Count a call that was refused for a limit of the caller's own."""
+        self._refusals[reason] += 1
+
     def _counted(self, refusal: Refused | None, reason: str) -> Refused | None:
         if refusal is not None:
             self._refusals[reason] += 1

@@ -46,7 +46,7 @@ class Connection:
         """Looks of `Connections` since something was said or taken."""
         self._websocket = websocket
         self._handler = handler
-        self._caller = caller
+        self.caller = caller
         self._largest = limits.body
         self._most_calls = limits.connection_calls
         self._ahead = ahead
@@ -73,7 +73,7 @@ class Connection:
             self.spawn(self._write())
             self._reader = self.spawn(self._read())
             self._websocket.take = self.take
-            if self._caller.is_plain:
+            if self.caller.is_plain:
                 self._websocket.converse = self.converse
             ending = await self._ending
         finally:
@@ -154,7 +154,7 @@ class Connection:
 
     def review(self) -> None:
         """Close it if the key that it was opened with is no longer good."""
-        if not self._handler.holds(self._caller):
+        if not self._handler.holds(self.caller):
             self._end((POLICY_VIOLATION, "the API key was revoked or has expired"))
 
     def _end(self, ending: Ending | None) -> None:
@@ -191,7 +191,7 @@ class Connection:
 
     def _begin(self, body: bytes) -> None:
         exchange = Exchange(self._session)
-        reply = self._caller.tier.dispatcher.answer(body, exchange, self._caller.meter)
+        reply = self.caller.tier.dispatcher.answer(body, exchange, self.caller.meter)
         if isinstance(reply, tuple):
             self._say(exchange, reply)
             return

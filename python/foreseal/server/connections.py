@@ -2,21 +2,25 @@
 
 import asyncio
 import logging
+from collections import defaultdict
 
 from foreseal.rpc.hub import Hub
 from foreseal.rpc.limits import Limits
+from foreseal.rpc.meter import Meter
 from foreseal.rpc.refused import TOO_MANY
+from foreseal.rpc.shares import longest_idle_of_largest
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
-from foreseal.server.connection import CLOSE_TIME, GOING_AWAY, Connection
+from foreseal.server.connection import CLOSE_TIME, GOING_AWAY, TRY_AGAIN_LATER, Connection
 from foreseal.server.handler import Handler, Response
+from foreseal.server.settings.model import PUBLIC
 from foreseal.server.websocket import Gone, Socket
 
 log = logging.getLogger(__name__)
 
-# A connection is idle when so many looks in a row found it quiet: it is closed after the limit and half of it at most.
-_LOOKS = 2
-# Seconds for the close frame when the server stops.
+# Seconds between two looks at all connections, at most; a limit on idle time has this many looks at least.
+_LOOK_INTERVAL, _LOOKS = 1.0, 2
+# Seconds for the close frame when the server stops, and where a connection makes way for another one.
 _LAST_CLOSE_TIME = 1.0
 
 
@@ -30,12 +34,18 @@ class Connections:
         """Handshakes refused because there were too many connections."""
         self.slow = 0
         """Connections closed with 1013, since their clients did not read or could not be told everything."""
+        self.evicted = 0
+        """Connections closed to make room for those of other callers."""
         self._limits = limits
         self._ahead = ahead
         self._loop = loop
-        self._open: set[Connection] = set()
+        # Those that count, in the order in which they were opened, and those that have made way and are being closed.
+        self._open: dict[Connection, None] = {}
+        self._leaving: set[Connection] = set()
         self._stopping = False
-        self._interval = limits.idle / 1000 / _LOOKS
+        idle = limits.idle / 1000
+        self._interval = min(_LOOK_INTERVAL, idle / _LOOKS)
+        self._looks = round(idle / self._interval)
         self._timer = loop.call_later(self._interval, self._look)
 
     def __len__(self) -> int:
@@ -76,15 +86,56 @@ class Connections:
         if meter is not None and most is not None and meter.connections >= most:
             tier.refusals["caller_connections"] += 1
             return handler.busy(f"you may have at most {most} connections at once", TOO_MANY)
-        full = len(self._open) >= self._limits.connections or len(tier.connections) >= tier.limits.connections
-        if self._stopping or full:
+        if self._stopping or not self._has_room(caller):
             self.refused += 1
             return handler.busy("too many connections: try again later")
         return None
 
+    def _has_room(self, caller: Caller) -> bool:
+        """Return `True` if a caller may open a connection; where there is no room one of another caller makes way."""
+        tier, own = caller.tier, 0 if caller.meter is None else caller.meter.connections
+        if len(tier.connections) >= tier.limits.connections:
+            victim = self._longest_idle(tier.name, own)
+        elif len(self._open) >= self._limits.connections:
+            # Public callers never displace others.
+            victim = self._longest_idle(PUBLIC, own if tier.name == PUBLIC else 0)
+            if victim is None and tier.name != PUBLIC:
+                victim = self._longest_idle(tier.name, own)
+        else:
+            return True
+        if victim is None:
+            return False
+        self._evict(victim)
+        return True
+
+    def _longest_idle(self, tier: str, own: int) -> Connection | None:
+        """Return the longest idle connection of the callers of a tier with the most, if they have more than `own`."""
+        held: dict[Meter | None, list[Connection]] = defaultdict(list)
+        for connection in self._open:
+            if connection.caller.tier.name == tier:
+                held[connection.caller.meter].append(connection)
+        # Of those that are equally quiet the one that was opened first.
+        return longest_idle_of_largest(held.values(), own, lambda connection: -connection.quiet)
+
+    def _evict(self, connection: Connection) -> None:
+        self.evicted += 1
+        self._release(connection)
+        self._leaving.add(connection)
+        connection.close_time = _LAST_CLOSE_TIME
+        connection.end(TRY_AGAIN_LATER, "closed to make room for another client: try again later")
+
+    def _release(self, connection: Connection) -> None:
+        """Stop counting a connection."""
+        if connection in self._open:
+            del self._open[connection]
+            caller = connection.caller
+            caller.tier.connections.discard(connection)
+            if caller.meter is not None:
+                caller.meter.connections -= 1
+
     async def _run(self, connection: Connection, caller: Caller, websocket: Socket) -> None:
         meter = caller.meter
-        self._open.add(connection)
+        self._open[connection] = None
         caller.tier.connections.add(connection)
         if meter is not None:
             meter.connections += 1
@@ -92,10 +143,8 @@ class Connections:
             await websocket.accept()
             await connection.run()
         finally:
-            self._open.discard(connection)
-            caller.tier.connections.discard(connection)
-            if meter is not None:
-                meter.connections -= 1
+            self._release(connection)
+            self._leaving.discard(connection)
             self.slow += connection.slow
             connection.closed.set_result(None)
 
@@ -114,10 +163,11 @@ class Connections:
             log.warning("connections were still open when the server stopped", extra={"connections": len(self._open)})
 
     async def _all_closed(self, seconds: float) -> None:
-        if self._open:
-            await asyncio.wait([connection.closed for connection in self._open], timeout=seconds)
+        closed = [connection.closed for connection in (*self._open, *self._leaving)]
+        if closed:
+            await asyncio.wait(closed, timeout=seconds)
 
     def _look(self) -> None:
         for connection in tuple(self._open):
-            connection.look(_LOOKS)
+            connection.look(self._looks)
         self._timer = self._loop.call_later(self._interval, self._look)

@@ -9,6 +9,7 @@ from foreseal.rpc import Dispatcher, Limits, Registry, Reply
 from foreseal.rpc.core import Core
 from foreseal.rpc.counts import Counts
 from foreseal.rpc.discovery import METHODS as ALWAYS
+from foreseal.rpc.filters import FilterTable, TierFilters
 from foreseal.rpc.rate import NONE, Rate
 from foreseal.server.settings import Settings, SettingsError
 from foreseal.server.settings.model import DEDICATED, PUBLIC
@@ -80,10 +81,13 @@ def forbidden(settings: Settings, tier: str, known: Iterable[str]) -> Mapping[st
 def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterable[str]) -> dict[str, Tier]:
     """The tiers by name. `known` are the node's methods. Raises `SettingsError`."""
     known, access = (*known, *registry.methods), settings.access
+    filters = filters_of(settings)
     refused = {name: forbidden(settings, name, known) for name in (DEDICATED, PUBLIC)}
     limits = settings.limits
     counts = Counts(settings.log.slow / 1000)
-    own = Dispatcher(node, limits, registry, refused[DEDICATED], counts=counts, tier=DEDICATED)
+    own = Dispatcher(
+        node, limits, registry, refused[DEDICATED], counts=counts, tier=DEDICATED, filters=filters[DEDICATED]
+    )
     lower = settings.limits_of(PUBLIC)
     other = Dispatcher(
         node.for_tier(settings.core_limits_of(PUBLIC)),
@@ -94,6 +98,7 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
         counts,
         PUBLIC,
         own.slices,
+        filters[PUBLIC],
         is_public=True,
     )
     return {
@@ -116,6 +121,16 @@ def tiers_of(settings: Settings, node: Tiered, registry: Registry, known: Iterab
             access.public_cpu_burst,
         ),
     }
+
+
+def filters_of(settings: Settings) -> dict[str, TierFilters]:
+    """Return the filters of each tier's callers: each of several workers has an equal share of all filters."""
+    table, workers = FilterTable(), settings.listen.workers
+    found = {}
+    for tier, lower in ((DEDICATED, (PUBLIC,)), (PUBLIC, ())):
+        most = max(1, settings.filters_of(tier) // workers)
+        found[tier] = TierFilters(table, tier, most, settings.limits_of(tier).caller_filters, lower)
+    return found
 
 
 def _matching(key: str, patterns: Iterable[str], known: frozenset[str]) -> frozenset[str]:

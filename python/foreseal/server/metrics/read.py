@@ -51,6 +51,7 @@ class Streams(Protocol):
     hub: Hub
     refused: int
     slow: int
+    evicted: int
 
     def __len__(self) -> int:
         """How many are open."""
@@ -90,6 +91,7 @@ class Readings:
         dispatcher = watched.tiers[0].dispatcher
         self.counts = dispatcher.counts
         self.completions = dispatcher.calls.completions
+        self.filters = dispatcher.calls.filters
         self.streams = watched.streams
         self._processes = watched.processes
 

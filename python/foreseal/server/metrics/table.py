@@ -281,6 +281,24 @@ _PROCESSES = (
 
 _STREAMS = (
     _one("connections", "gauge", "Open WebSocket connections.", lambda r: len(r.streams)),
+    _one(
+        "connections_evicted_total",
+        "counter",
+        "WebSocket connections closed to make room for those of other callers.",
+        lambda r: r.streams.evicted,
+    ),
+    _one(
+        "filters",
+        "gauge",
+        "Filters of callers of this process, with those that have expired and made no room yet.",
+        lambda r: None if r.filters is None else len(r.filters.table),
+    ),
+    _one(
+        "filters_evicted_total",
+        "counter",
+        "Filters dropped to make room for those of other callers.",
+        lambda r: None if r.filters is None else r.filters.table.evicted,
+    ),
     _one("connections_refused_total", "counter", "Handshakes refused for want of room.", lambda r: r.streams.refused),
     _one(
         "connections_slow_total",

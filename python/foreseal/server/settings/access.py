@@ -54,6 +54,7 @@ class PublicLimits:
     caller_calls: int | None = 16
     connections: int = 256
     caller_connections: int | None = 16
+    caller_filters: int | None = 32
     connection_calls: int = 8
     subscriptions: int = 32
     caller_subscriptions: int | None = 64

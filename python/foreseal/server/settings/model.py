@@ -222,6 +222,14 @@ class Settings:
         """The bounds of a tier's callers."""
         return lowered(self.limits, self.public_limits) if tier == PUBLIC else self.limits
 
+    def filters_of(self, tier: str) -> int:
+        """The number of filters of all callers at which a tier's callers get no more."""
+        return (
+            min(self.core_limits.filters, self.public_core_limits.filters)
+            if tier == PUBLIC
+            else self.core_limits.filters
+        )
+
     def core_limits_of(self, tier: str) -> bytes:
         """What of them the core keeps, JSON."""
         limits = lowered(self.core_limits, self.public_core_limits) if tier == PUBLIC else self.core_limits

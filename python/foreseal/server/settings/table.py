@@ -386,7 +386,12 @@ _LIMITS = (
     ),
     _limit("wait", Duration(), "Longest time that the body of a request may take to come.", "HTTP 408."),
     _limit("open", Whole(), "Most open connections of any kind in a process.", "Others wait to be accepted."),
-    _limit("connections", Whole(), "Most WebSocket connections.", "HTTP 503."),
+    _limit(
+        "connections",
+        Whole(),
+        "Most WebSocket connections.",
+        "The caller with the most loses its longest idle one; HTTP 503.",
+    ),
     _limit(
         "caller_connections", Whole(), "Most of them for one caller.", "In one process; HTTP 429.", unset="no bound"
     ),
@@ -451,7 +456,15 @@ _LIMITS = (
     ),
     _core_limit("logs", Whole(), "Most logs in one eth_getLogs.", "A single block is excepted; -32005."),
     _core_limit("log_time", Duration(), "Longest time of one eth_getLogs.", "A single block is excepted; -32005."),
-    _core_limit("filters", Whole(), "Most filters at once.", "Of `eth_newFilter` and its kin; -32005."),
+    _core_limit(
+        "filters",
+        Whole(),
+        "Most filters at once.",
+        "Near it the caller with the most loses its longest idle one; -32005.",
+    ),
+    _limit(
+        "caller_filters", Whole(), "Most filters of one caller.", "Those made in one process; -32005.", unset="no bound"
+    ),
     _core_limit("terms", Whole(), "Most addresses and topics in one subscription.", "-32005."),
     _core_limit("flashblocks", Whole(), "Most in a foreseal_getFlashblocks."),
     _core_limit(
@@ -516,7 +529,7 @@ _LOG = (
 _OF_PUBLIC = {
     "calls": "Most long calls at once of all callers at which public ones get no more.",
     "connections": "Most WebSocket connections of public callers.",
-    "filters": "Most filters of all callers at which public ones get no more.",
+    "filters": "Most filters of all callers at which public ones make way for each other.",
 }
 _LOWERED = {each.name for part in (PublicLimits, PublicCoreLimits) for each in fields(part)}
 
