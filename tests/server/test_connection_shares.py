@@ -1,0 +1,125 @@
+"""WebSockets near their limit: the caller with the most loses its longest idle one, and a newcomer is served."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.frames import Frame, Opcode
+
+from foreseal.rpc import Limits
+from foreseal.server import App
+from foreseal.server.connections import Connections
+from foreseal.server.settings.access import PublicLimits
+from native_server import Served, Wire, post, serving
+
+from access_doubles import KeyRing, rated, running
+from asgi_client import Closed, connect, ending_of, metrics, until
+from fake_core import FakeNode
+
+CALL = Frame(Opcode.TEXT, post("echo").partition(b"\r\n\r\n")[2]).serialize(mask=True)
+# Close frame with code 1013.
+TRY_AGAIN = b"\x03\xf5closed to make room for another client"
+
+
+def connections(served: Served) -> Connections:
+    """All WebSockets of the process."""
+    assert served.app._connections is not None
+    return served.app._connections
+
+
+def pass_time(served: Served) -> None:
+    """Let all connections be idle for one look longer."""
+    connections(served)._timer.cancel()
+    connections(served)._look()
+
+
+async def call(websocket: Any, wire: Wire) -> None:
+    wire.written = b""
+    websocket.data_received(CALL)
+    await until(lambda: b'"result"' in wire.written)
+
+
+def test_the_longest_idle_of_the_caller_with_the_most_makes_way() -> None:
+    async def use(served: Served) -> None:
+        one, one_wire = await served.websocket("192.0.2.1")
+        _, two_wire = await served.websocket("192.0.2.1")
+        _, other_wire = await served.websocket("192.0.2.2")
+        pass_time(served)
+        await call(one, one_wire)
+        one_wire.written = b""
+        await served.websocket("192.0.2.3")
+        await until(lambda: TRY_AGAIN in two_wire.written)
+        assert (one_wire.written, other_wire.written) == (b"", b"")
+        assert len(connections(served)) == 3
+        await until(lambda: not connections(served)._leaving)
+        assert (await metrics(served.app))["foreseal_connections_evicted_total"] == 1
+
+    serving(use, public=True, public_limits=PublicLimits(connections=3), access=rated())
+
+
+def test_every_newcomer_is_served_while_others_hold_all_connections() -> None:
+    """Sixteen addresses with sixteen connections each have all of those of public callers."""
+
+    async def use(served: Served) -> None:
+        for number in range(16):
+            for _ in range(16):
+                await served.websocket(f"198.51.100.{number}")
+        for number in range(20):
+            await call(*await served.websocket(f"203.0.113.{number}"))
+        assert len(connections(served)) == 256
+        assert (await metrics(served.app))["foreseal_connections_refused_total"] == 0
+
+    serving(use, public=True, access=rated())
+
+
+def test_callers_with_as_many_do_not_displace_each_other() -> None:
+    async def use(served: Served) -> None:
+        wires = [(await served.websocket(f"192.0.2.{number}"))[1] for number in range(2)]
+        http, wire = served.connect("192.0.2.1")
+        http.data_received(
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        await until(lambda: b" 503 " in wire.written)
+        assert not any(TRY_AGAIN in one.written for one in wires)
+
+    serving(use, public=True, public_limits=PublicLimits(connections=2), access=rated())
+
+
+def test_key_holders_displace_public_callers_and_never_the_other_way(tmp_path: Path) -> None:
+    ring = KeyRing(tmp_path)
+    keys = [{"authorization": f"Bearer {ring.add(name)}"} for name in ("one", "two")]
+
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app) as public, connect(app, headers=keys[0]), connect(app, headers=keys[0]) as second:
+            async with connect(app, headers=keys[1]) as third:
+                with pytest.raises(Closed, match="make room") as closed:
+                    await public.hear()
+                assert closed.value.args[0] == 1013
+                assert await third.ask("echo", 1) == [1]
+                async with connect(app) as refused:
+                    assert refused.denied == (503, b"too many connections: try again later\n")
+                # A key holder that has as many as the others is refused, and one without any is served.
+                async with connect(app, headers=keys[0]) as fourth:
+                    assert fourth.denied is not None
+            assert await second.ask("echo", 2) == [2]
+
+    running(tmp_path, use, public=True, limits=Limits(connections=3), access=rated())
+
+
+def test_a_client_that_does_not_read_makes_way_at_once(tmp_path: Path) -> None:
+    ring = KeyRing(tmp_path)
+    keys = [{"authorization": f"Bearer {ring.add(name)}"} for name in ("one", "two")]
+
+    async def use(app: App, _: FakeNode) -> None:
+        async with connect(app, headers=keys[0]) as stuck, connect(app, headers=keys[0]) as other:
+            stuck.reading.clear()
+            async with connect(app, headers=keys[1]) as new:
+                assert await new.ask("echo", 1) == [1]
+                # It still counts as open where the process stops, and no longer where connections are counted.
+                assert (await metrics(app))["foreseal_connections"] == 2
+                stuck.reading.set()
+                assert (await ending_of(stuck)).args[0] == 1013
+            assert await other.ask("echo", 2) == [2]
+
+    running(tmp_path, use, limits=Limits(connections=2), access=rated())
