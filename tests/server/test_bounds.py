@@ -258,6 +258,51 @@ def test_beyond_the_total_the_address_with_the_most_loses_its_largest_connection
     serving(use, limits=Limits(total_bytes=200_000))
 
 
+def test_a_body_counts_until_its_call_is_answered() -> None:
+    async def use(served: Served) -> None:
+        served.node.hold = True
+        http, wire = served.connect()
+        http.data_received(post("slow", "x" * 200_000))
+        await until(lambda: bool(served.node.held))
+        assert served.listener.table.total_bytes > 200_000
+        served.node.hold = False
+        served.node.release()
+        await until(lambda: b" 200 " in wire.written)
+        assert served.listener.table.total_bytes == 0
+
+    serving(use)
+
+
+def test_answers_that_a_websocket_does_not_read_count() -> None:
+    async def use(served: Served) -> None:
+        websocket, wire = await served.websocket()
+        websocket.pause_writing()
+        body = post("large", 30_000).partition(b"\r\n\r\n")[2]
+        frame = Frame(Opcode.TEXT, body).serialize(mask=True)
+        for number in (1, 2):
+            websocket.data_received(frame)
+            await until(lambda count=number: served.listener.table.total_bytes >= count * 30_000)
+        websocket.data_received(frame * 3)
+        await until(lambda: wire.closed or served.listener.handler.refusals["bytes_in_flight"] > 0)
+        assert served.listener.handler.refusals["bytes_in_flight"] == 1
+        websocket.connection_lost(None)
+        assert served.listener.table.total_bytes == 0
+
+    serving(use, limits=Limits(connection_bytes=100_000))
+
+
+def test_requests_that_are_no_calls_are_protocol_work() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect()
+        http.data_received(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert 0 < len(statuses_in(wire.written)) <= 21
+        assert not wire.reading
+
+    serving(use, limits=Limits(address_work=2000))
+
+
 # Connections and time.
 
 

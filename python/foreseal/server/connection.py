@@ -22,6 +22,8 @@ CLOSE_TIME = 10.0
 _FLUSH_TIME = 1.0
 # Seconds without reading after a refusal: doubled with each further one in a row.
 _FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
+# Bodies and answers of more bytes are counted while they are held.
+_COUNTED = 4096
 # Frames after which other connections get their turn, where the server in front took them without waiting.
 _FRAMES_OF_A_TURN = 64
 
@@ -60,6 +62,8 @@ class Connection:
         self._ending: asyncio.Future[Ending | None] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls: set[asyncio.Task[None]] = set()
+        # Bytes of their bodies, and of the answer that is being written.
+        self._body_bytes = self._written = 0
         # The newest request, as long as those behind it have to wait.
         self._holding: Exchange | None = None
         # Held by the batch under way. Each may gather as much as the largest answer, whether its client reads or not.
@@ -197,8 +201,22 @@ class Connection:
             return
         # A call by itself has begun already, a batch begins when it is awaited.
         answer = self._answer if exchange.left else self._answer_batch
-        self._calls.add(self.spawn(answer(exchange, reply)))
+        task = self.spawn(answer(exchange, reply))
+        self._calls.add(task)
+        size = len(body)
+        if size > _COUNTED:
+            self._hold_bodies(size)
+            task.add_done_callback(lambda _: self._hold_bodies(-size))
         self._holding = None if exchange.left else exchange
+
+    def _hold_bodies(self, size: int) -> None:
+        self._body_bytes += size
+        self._hold()
+
+    def _hold(self) -> None:
+        """Count what is held for the client, except the answer being written: the socket counts that."""
+        if not self._websocket.hold(self._body_bytes + self.outbox.answers.bytes - self._written):
+            self.give_up("the client reads too slowly: too many bytes of its requests and answers are in flight")
 
     def _is_full(self) -> bool:
         return len(self._calls) >= self._most_calls or self.outbox.answers.full
@@ -240,6 +258,8 @@ class Connection:
             self._refusals = 0
         if answer and not (self.outbox.is_empty and self._websocket.send_now(answer)):
             self.outbox.answer(answer.decode())
+            if len(answer) > _COUNTED:
+                self._hold()
         exchange.answered(answer)
 
     async def _write(self) -> None:
@@ -249,8 +269,14 @@ class Connection:
 
     async def _write_each(self, budget: Budget, prefix: str, messages: Sequence[str]) -> None:
         for message in messages:
+            is_counted = not prefix and len(message) > _COUNTED
+            if is_counted:
+                self._written = len(message)
             await self._websocket.send(f"{prefix}{message}{END}" if prefix else message)
+            self._written = 0
             self._sent(budget, prefix, message)
+            if is_counted:
+                self._hold()
             self._frames += 1
             if not self._frames % _FRAMES_OF_A_TURN:
                 await asyncio.sleep(0)

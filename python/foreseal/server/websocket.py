@@ -67,6 +67,9 @@ class Socket(Protocol):
     def notify_now(self, prefix: bytes, messages: Messages) -> bool:
         """Send each message, behind a prefix, if that can be done without waiting; whether it was."""
 
+    def hold(self, size: int) -> bool:
+        """Count the bytes of requests under way and of answers that wait; false if they are too many."""
+
     async def connect(self) -> bool:
         """Take the client's handshake; False if it is gone already, or was none."""
 
@@ -108,6 +111,10 @@ class WebSocket:
     def notify_now(self, _prefix: bytes, _messages: Messages) -> bool:
         """Never: ASGI awaits."""
         return False
+
+    def hold(self, _size: int) -> bool:
+        """Count nothing: the server in front does not report what its clients have read."""
+        return True
 
     async def connect(self) -> bool:
         """Take the client's handshake; False if it is gone already."""

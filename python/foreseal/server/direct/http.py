@@ -49,6 +49,8 @@ _MAX_ITERATION = 0.001
 _FIRST_DELAY, _MAX_DELAY, _DOUBLINGS = 0.01, 1.0, 7
 # Reads and chunks of one request that cost no protocol work.
 _FREE_READS, _FREE_CHUNKS = 8, 16
+# Units of protocol work of a request that is no call, and of one that renders the metrics.
+_PAGE_WORK, _METRICS_WORK = 8, 200
 # Seconds after which the rate of a body counts.
 _RATE_AFTER = 5.0
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -82,6 +84,8 @@ class Http(asyncio.Protocol):
         self.since = keeper.now
         """Time since which it is idle, ends or is blocked, or its unfinished head began."""
         self.in_flight = self.request_bytes = 0
+        # Bytes of the body under way.
+        self._body_size = 0
         self._remembered = NO_CALL
 
     # Called by the event loop.
@@ -304,6 +308,8 @@ class Http(asyncio.Protocol):
                 self._request = CallRequest(head, caller, self._keeper.now)
                 return
             response = caller
+        else:
+            self._spend(_METRICS_WORK if head.path == "/metrics" else _PAGE_WORK)
         self._respond(response, head)
 
     def _read_body(self, request: CallRequest) -> bool:
@@ -364,7 +370,7 @@ class Http(asyncio.Protocol):
         if transport.is_closing():
             return
         waiting = self._intake.left
-        count = 0 if request is None else len(request.body)
+        count = self._body_size if request is None else len(request.body)
         if self._blocked:
             count += transport.get_write_buffer_size()
         if count != self.request_bytes or waiting + count != self.in_flight:
@@ -450,6 +456,9 @@ class Http(asyncio.Protocol):
         if reply.__class__ is not tuple:
             waiting = self._later(reply, view, headers, keep_alive=keep_alive, old=old)  # type: ignore[arg-type]
             self._answering = self._keeper.loop.create_task(waiting)
+            if len(body) > LONG:
+                self._body_size = len(body)
+                self._settle()
             return
         status, answer, seconds = reply
         is_usual = status == _OK and keep_alive and not (old or seconds or self._handler.leaving)
@@ -524,7 +533,7 @@ class Http(asyncio.Protocol):
             self._transport.abort()
             return
         finally:
-            self._answering = None
+            self._answering, self._body_size = None, 0
         self._write_reply(found, view, headers, keep_alive=keep_alive, old=old)
         self._go_on()
 

@@ -85,6 +85,8 @@ class DirectWebSocket(asyncio.Protocol):
         self._messages: deque[bytes] = deque()
         self._queued = 0
         """Bytes of them."""
+        self._held = 0
+        """Bytes of requests under way, and of answers that wait."""
         self._receiver: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         # The newest ping that was not answered.
@@ -221,9 +223,7 @@ class DirectWebSocket(asyncio.Protocol):
         transport = self._transport
         if transport.is_closing():
             return
-        count = self._frames.size + self._queued
-        if self._blocked:
-            count += transport.get_write_buffer_size()
+        count = self._bytes()
         if count != self.in_flight and self._keeper.table.count_bytes(self, 0, count) is not None:
             self._keeper.handler.refusals["bytes_in_flight"] += 1
             self.abort()
@@ -238,7 +238,20 @@ class DirectWebSocket(asyncio.Protocol):
             else:
                 transport.pause_reading()
 
+    def _bytes(self) -> int:
+        """Return the bytes in flight."""
+        unread = self._transport.get_write_buffer_size() if self._blocked else 0
+        return self._frames.size + self._queued + self._held + unread
+
     # Called by `Connection`.
+
+    def hold(self, size: int) -> bool:
+        """Count the bytes of requests under way and of answers that wait; false if they are too many."""
+        self._held = size
+        if self._transport.is_closing() or self._keeper.table.count_bytes(self, 0, self._bytes()) is None:
+            return True
+        self._keeper.handler.refusals["bytes_in_flight"] += 1
+        return False
 
     def send_now(self, data: bytes) -> bool:
         """Send a text, UTF-8, unless the client is behind; whether it was sent."""
