@@ -1,0 +1,88 @@
+"""Bytes to a port of this machine, and what is answered to them."""
+
+import contextlib
+import re
+import socket
+import struct
+from collections.abc import Iterator
+
+from . import strictness
+from .strictness import CLOSED, OPEN
+
+# Seconds without an answer after which a client ends its side.
+_QUIET = 0.5
+_STATUS = re.compile(rb"HTTP/1\.[01] (\d{3}) ")
+
+
+def connect(port: int, address: str = "127.0.0.1") -> socket.socket:
+    """Connect from an address of this machine."""
+    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+
+
+def exchange(port: int, data: bytes) -> bytes:
+    """Everything that is answered to bytes; the client ends the connection when nothing is for a while."""
+    answer = b""
+    with connect(port) as line:
+        with contextlib.suppress(OSError):
+            line.sendall(data)
+        line.settimeout(_QUIET)
+        for last in (False, True):
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                while part := line.recv(65536):
+                    answer += part
+            if not last:
+                line.settimeout(20)
+                with contextlib.suppress(OSError):
+                    line.shutdown(socket.SHUT_WR)
+    return answer
+
+
+def status_of(answer: bytes) -> int:
+    """The status of a response; `CLOSED` where there is none."""
+    found = _STATUS.match(answer)
+    return int(found[1]) if found else CLOSED
+
+
+def handshake(line: socket.socket, *headers: bytes) -> bytes:
+    """Open a WebSocket; the response up to the end of its head."""
+    line.sendall(strictness.HANDSHAKE + strictness.KEY + b"".join(header + b"\r\n" for header in headers) + b"\r\n")
+    answer = b""
+    while b"\r\n\r\n" not in answer and (part := line.recv(65536)):
+        answer += part
+    return answer
+
+
+def frames_of(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Opcodes and payloads of the server's frames."""
+    while len(data) >= 2:
+        opcode, length, start = data[0] & 15, data[1], 2
+        if length == 126:
+            (length,), start = struct.unpack("!H", data[2:4]), 4
+        elif length == 127:
+            (length,), start = struct.unpack("!Q", data[2:10]), 10
+        yield opcode, data[start : start + length]
+        data = data[start + length :]
+
+
+def frame_outcome(port: int, data: bytes, *, stays_open: bool) -> tuple[int, bytes]:
+    """What becomes of frames behind a good handshake, as a `Case` has it, and the bytes that are answered."""
+    with connect(port) as line:
+        answer = handshake(line)
+        assert answer.startswith(b"HTTP/1.1 101 "), answer
+        answer = answer.partition(b"\r\n\r\n")[2]
+        line.sendall(data)
+        line.settimeout(2 if stays_open else 20)
+        outcome = CLOSED
+        try:
+            while part := line.recv(65536):
+                answer += part
+        except TimeoutError:
+            outcome = OPEN
+        except ConnectionError:
+            pass
+    for opcode, payload in frames_of(answer):
+        if opcode == 8:
+            outcome = int.from_bytes(payload[:2]) if payload else 1005
+        elif opcode == 1 and outcome != OPEN:
+            outcome = 200
+    return outcome, answer
