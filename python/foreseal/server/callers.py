@@ -36,7 +36,7 @@ class WrongKey(Exception):
 
 
 class TooManyWrongKeys(Exception):
-    """The caller's address has sent too many wrong keys: no key of it is checked for `seconds`."""
+    """The caller's address has sent too many wrong keys: further ones are refused for `seconds`."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"too many wrong API keys from this address: try again in {seconds} s")

@@ -317,7 +317,7 @@ _ACCESS = (
         "wrong_key_rate",
         RateKind(),
         "Requests with a wrong API key from one address; 0 for any number.",
-        more="Beyond it HTTP 429, and no key is checked.",
+        more="Beyond it HTTP 429; a valid key is always accepted.",
     ),
     _access("wrong_key_burst", Whole(1, MOST_CALLS), "Such requests at once."),
     _access(
