@@ -16,6 +16,9 @@ LOGGER = _ONE_LOG * LOGS_A_CALL
 TRACED = bytes.fromhex("60006201000052" + "5b600050600050600050" + "6127105a11" + "60075700")
 """Millions of cheap steps over 64 KiB of memory, until 10,000 gas are left."""
 
+LONG_RESULT = bytes.fromhex("62400000" + "5ff3")
+"""Returns 4 MiB of zeros."""
+
 
 def precompile_loop(address: int, data: bytes) -> bytes:
     """Return a loop that calls a precompiled contract with this input."""

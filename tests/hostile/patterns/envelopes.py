@@ -63,6 +63,18 @@ async def bad_json(client: Client) -> None:
     )
 
 
+@pattern("many-arrays", "2 MB of empty arrays: a parser makes each of them")
+async def many_arrays(client: Client) -> None:
+    """Cost the event loop of one parse."""
+    await _same(client, b"[" + b"[]," * (_LARGEST // 3 - 1) + b"[]]", 32)
+
+
+@pattern("small-arrays", "60 KB of empty arrays, within all limits")
+async def small_arrays(client: Client) -> None:
+    """Cost parses that nothing refuses beforehand."""
+    await _same(client, b"[" + b"[]," * 20_000 + b"[]]", 32)
+
+
 @pattern("deep-json", "arrays nested a million deep")
 async def deep_json(client: Client) -> None:
     """Cost a parser's stack."""

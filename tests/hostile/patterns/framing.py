@@ -261,6 +261,12 @@ async def health_flood(client: Client) -> None:
     await client.lanes(LANES, act)
 
 
+@pattern("pages-ahead", "hundreds of GET /metrics at once over 64 connections")
+async def pages_ahead(client: Client) -> None:
+    """Cost the event loop of many connections in the same iteration."""
+    await client.flood(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 64, read=True)
+
+
 async def _requests(client: Client, request: bytes) -> None:
     """Send a request that ends its connection, over and over."""
 

@@ -2,7 +2,9 @@
 
 import asyncio
 
+from hostile import bytecode
 from hostile.client import Client, discard
+from hostile.patterns.execution import overridden
 from hostile.patterns.registry import pattern
 from hostile.wire import CLOSE, HANDSHAKE, PING, PONG, TEXT, Connection, call, frame
 
@@ -92,6 +94,38 @@ async def heavy_messages_unread(client: Client) -> None:
     """Fill buffers with large answers."""
     block = client.facts.logged_block
     await client.frames(frame(TEXT, call("eth_getLogs", {"fromBlock": block, "toBlock": block})) * 20, _SOCKETS)
+
+
+@pattern("long-answers-unread", "calls that return megabytes over WebSockets that are never read")
+async def long_answers_unread(client: Client) -> None:
+    """Fill queues of answers."""
+    body = overridden(bytecode.LONG_RESULT)
+    await client.frames(frame(TEXT, body) * 8, _SOCKETS)
+
+
+@pattern("log-channels", "a different log subscription for every WebSocket and number, all of which match")
+async def log_channels(client: Client) -> None:
+    """Cost a search and a text for each of them."""
+
+    async def act(connection: Connection) -> None:
+        for _ in range(32):
+            topics = [["0x" + bytecode.TRANSFER_TOPIC.hex(), f"0x{client.draw.getrandbits(256):064x}"]]
+            connection.send(frame(TEXT, call("eth_subscribe", "logs", {"topics": topics})))
+        await discard(connection)
+
+    await client.sockets(_SOCKETS, act)
+
+
+@pattern("feed-read", "the feed from its beginning, over and over, read")
+async def feed_read(client: Client) -> None:
+    """Cost pages of the journal, parsed on the event loop."""
+
+    async def act(connection: Connection) -> None:
+        for _ in range(32):
+            connection.send(frame(TEXT, call("eth_subscribe", "foreseal_feed", client.facts.cursor)))
+        await asyncio.wait_for(discard(connection), 2.0)
+
+    await client.sockets(_SOCKETS, act)
 
 
 @pattern("subscribe-all-unread", "every subscription, 32 a connection, and no reading")
