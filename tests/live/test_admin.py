@@ -198,3 +198,18 @@ def test_development_methods_that_others_reach_are_warned_of(node: LiveNode) -> 
     assert "is no loopback address" not in node.printed
     with live_node("--host", "0.0.0.0") as reachable:
         assert "Warning: 0.0.0.0 is no loopback address. Whoever reaches it may use the keys above" in reachable.printed
+
+
+def test_metrics_of_the_admin_listener_are_those_of_the_endpoint_as_well() -> None:
+    with with_admin("--public", "--public-max-caller-filters", "1") as pair:
+        assert pair.public("eth_newBlockFilter")
+        for ask in (pair.public, pair.public):
+            with pytest.raises(RpcFailure, match="at most 1 filters"):
+                ask("eth_newBlockFilter")
+        page = pair.admin.request("GET", "/metrics").body.decode()
+        for line in (
+            'foreseal_refused_total{tier="public",reason="caller_filters"} 2',
+            'foreseal_cache_entries{cache="addresses"} 1',
+            "foreseal_filters 1",
+        ):
+            assert line in page.splitlines(), line

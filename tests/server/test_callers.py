@@ -34,9 +34,16 @@ def made_tiers() -> dict[str, Tier]:
     }
 
 
-def callers(tiers: dict[str, Tier], *proxies: str, public: bool = True, schedule: Schedule | None = None) -> Callers:
+def callers(
+    tiers: dict[str, Tier],
+    *proxies: str,
+    public: bool = True,
+    schedule: Schedule | None = None,
+    cache_size: int = 4096,
+) -> Callers:
     keys = Keys(Path("no such folder/keys.json"), lambda: 0.0)
-    return Callers(tiers, keys, Buckets(None, 64), Clock(), schedule, public=public, proxies=frozenset(proxies))
+    options = {"public": public, "cache_size": cache_size}
+    return Callers(tiers, keys, Buckets(None, 64), Clock(), schedule, proxies=frozenset(proxies), **options)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +133,8 @@ def test_a_caller_of_the_scheduler_is_made_once_with_the_limits_of_its_tier(tier
     assert not callers_found[0].is_plain
 
 
-def test_a_caller_has_one_meter_also_when_it_was_forgotten(
-    tiers: dict[str, Tier], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("foreseal.server.callers._REMEMBERED", 2)
-    subject = callers(tiers)
+def test_a_caller_has_one_meter_also_when_it_was_forgotten(tiers: dict[str, Tier]) -> None:
+    subject = callers(tiers, cache_size=2)
 
     async def scenario() -> None:
         first = subject.identify(("203.0.113.9", 5), {}).meter
@@ -158,7 +162,16 @@ def test_a_caller_has_one_meter_also_when_it_was_forgotten(
         completions.detach()
 
     asyncio.run(scenario())
-    assert len(subject._by_host) <= 2
+    cache = subject.caches["addresses"]
+    assert (len(cache), cache.misses, cache.evicted) == (2, 12, 10)
+
+
+def test_a_long_forwarded_address_is_one_that_cannot_be_read(tiers: dict[str, Tier]) -> None:
+    subject = callers(tiers, "192.0.2.7/32")
+    for number in range(3):
+        headers = {b"x-forwarded-for": b"%d" % number * 60_000}
+        assert subject.identify(("192.0.2.7", 5), headers).address == ""
+    assert list(subject.caches["addresses"]) == [""]
 
 
 def test_a_key_whose_rate_was_changed_has_the_new_one(tiers: dict[str, Tier], tmp_path: Path) -> None:

@@ -114,6 +114,17 @@ def test_calls_are_counted_with_their_times() -> None:
     assert counts == {"eth_blockNumber": 2, "slow": 1, "fails": 1, "": 1}
 
 
+def test_caches_are_counted() -> None:
+    found = parsed(scraped("eth_blockNumber", "eth_blockNumber"))
+    entries, misses = (
+        {sample.labels["cache"]: sample.value for sample in found[name].samples}
+        for name in ("foreseal_cache_entries", "foreseal_cache_misses_total")
+    )
+    # The calls and the request for the metrics have a head each.
+    assert entries == {"addresses": 1, "keys": 0, "wrong_keys": 0, "heads": 1}
+    assert misses == entries
+
+
 def test_metrics_of_several_processes_are_one_text() -> None:
     sequencer, worker = scraped("eth_blockNumber", process="sequencer"), scraped("slow", process="worker-1")
     found = parsed(join([sequencer, worker]))

@@ -163,7 +163,7 @@ class App:
         callers.watch(loop, connections.review)
         if admin is not None:
             try:
-                await self._open_admin(settings, dispatcher, bodies, connections, admin)
+                await self._open_admin(settings, dispatcher, self._endpoint, admin)
             except AddressError:
                 await self.shutdown()
                 raise
@@ -199,6 +199,7 @@ class App:
             public=settings.public,
             proxies=access.trusted_proxies,
             wrong_keys=(access.wrong_key_rate, access.wrong_key_burst),
+            cache_size=access.caller_cache,
         )
         return tiers, callers
 
@@ -206,8 +207,7 @@ class App:
         self,
         settings: Settings,
         dispatcher: Dispatcher,
-        bodies: Bodies,
-        connections: Connections,
+        public: Endpoint,
         where: socket.socket | Path,
     ) -> None:
         # Imported only where there is an admin listener.
@@ -222,10 +222,19 @@ class App:
             completions=dispatcher.calls.completions,
             counts=dispatcher.counts,
             tier="admin",
+            filters=dispatcher.calls.filters,
         )
         administrators = Anyone(Tier("admin", settings.limits, answering))
-        handler = Handler(node, administrators, settings, connections, admin=True, processes=self._processes)
-        endpoint = Endpoint(handler, bodies, connections)
+        handler = Handler(
+            node,
+            administrators,
+            settings,
+            public.connections,
+            admin=True,
+            processes=self._processes,
+            shown=public.handler,
+        )
+        endpoint = Endpoint(handler, public.bodies, public.connections)
         if isinstance(where, Path):
             self._admin = UnixListener(endpoint, where)
         else:

@@ -5,12 +5,14 @@ import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from weakref import WeakValueDictionary
 
 from foreseal.rpc.meter import Bucket, Buckets, Clock, CpuBudget, Meter, ScheduledCaller
 from foreseal.rpc.rate import NONE, Rate, burst_of
 from foreseal.rpc.refused import Refused
 from foreseal.server.access import Headers
+from foreseal.server.cache import BoundedCache
 from foreseal.server.keys import Key, Keys
 from foreseal.server.settings.model import DEDICATED, PUBLIC
 from foreseal.server.tier import Tier
@@ -19,8 +21,8 @@ from foreseal.server.tier import Tier
 LOOK = 0.25
 
 _BEARER = b"bearer"
-# Callers remembered at most.
-_REMEMBERED = 4096
+# Characters of the longest address that a proxy forwards; what is longer cannot be read.
+_MAX_ADDRESS = 64
 _V6_PREFIX = 64
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Peer = tuple[str, int] | None
@@ -67,6 +69,8 @@ class Anyone:
         self.tiers = (tier,)
         self.anonymous = tier
         self.anyone = Caller(tier)
+        self.caches: dict[str, BoundedCache[Any, Any]] = {}
+        """None: there is one caller."""
 
     def identify(self, _peer: Peer, _headers: Headers) -> Caller:
         """Who calls."""
@@ -99,11 +103,12 @@ class Callers:
         public: bool,
         proxies: frozenset[str] = frozenset(),
         wrong_keys: tuple[Rate, int] = (NONE, 1),
+        cache_size: int = 4096,
     ) -> None:
         """`public`: whether a caller without a key is a public one. `proxies` are networks whose word counts.
 
         `schedule` makes the callers of the core's scheduler: without it all share one turn. `wrong_keys` are the rate
-        and burst of requests with a wrong key from one address.
+        and burst of requests with a wrong key from one address. `cache_size` callers of each kind are cached.
         """
         self._schedule = schedule
         self.tiers = tuple(tiers.values())
@@ -115,10 +120,16 @@ class Callers:
         """The tier of callers without a key."""
         self._wrong_keys = wrong_keys
         # Of addresses that sent a wrong key.
-        self._failures: dict[str, Bucket] = {}
+        self._failures: BoundedCache[str, Bucket] = BoundedCache(cache_size)
         self._proxies = tuple(ipaddress.ip_network(name) for name in sorted(proxies))
-        self._by_host: dict[str, Caller] = {}
-        self._by_key: dict[str, Caller] = {}
+        self._by_host: BoundedCache[str, Caller] = BoundedCache(cache_size)
+        self._by_key: BoundedCache[str, Caller] = BoundedCache(cache_size)
+        self.caches: dict[str, BoundedCache[Any, Any]] = {
+            "addresses": self._by_host,
+            "keys": self._by_key,
+            "wrong_keys": self._failures,
+        }
+        """Caches of callers by what they are found by."""
         # Of whoever has something under way, or called of late, by what it measures.
         self._meters: WeakValueDictionary[tuple[bytes, str, Rate, int], Meter] = WeakValueDictionary()
         self.anyone: Caller | None = None
@@ -134,7 +145,7 @@ class Callers:
         if caller is None:
             address = network_of(host)
             caller = Caller(self._anonymous, None, address, self._meter(b"a" + address.encode(), self._anonymous))
-            _remember(self._by_host, host, caller)
+            self._by_host.add(host, caller)
         return caller
 
     def holds(self, caller: Caller) -> bool:
@@ -173,10 +184,8 @@ class Callers:
             return None
         failures = self._failures.get(address)
         if failures is None:
-            if len(self._failures) >= _REMEMBERED:
-                self._failures.clear()
             failures = Bucket(self._buckets, b"f" + address.encode(), rate, burst, self._clock)
-            self._failures[address] = failures
+            self._failures.add(address, failures)
         return failures.take("")
 
     def _with_key(self, text: str) -> Caller:
@@ -187,7 +196,7 @@ class Callers:
         if caller is None or caller.key is not key:
             tier = self._tiers[key.tier]
             caller = Caller(tier, key, "", self._meter(b"k" + key.id.encode(), tier, key))
-            _remember(self._by_key, key.id, caller)
+            self._by_key.add(key.id, caller)
         return caller
 
     def _meter(self, name: bytes, tier: Tier, key: Key | None = None) -> Meter:
@@ -220,18 +229,12 @@ class Callers:
                 hop = hops.pop().strip()
                 if not hop:
                     break
-                address = hop
+                address = hop if len(hop) <= _MAX_ADDRESS else ""
         return address
 
     def _is_proxy(self, address: str) -> bool:
         found = _parsed(address)
         return found is not None and any(found in network for network in self._proxies)
-
-
-def _remember(callers: dict[str, Caller], name: str, caller: Caller) -> None:
-    if len(callers) >= _REMEMBERED:
-        callers.clear()
-    callers[name] = caller
 
 
 def _key_in(headers: Headers) -> str:

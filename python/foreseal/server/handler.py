@@ -8,6 +8,7 @@ from foreseal.rpc.core import Core
 from foreseal.rpc.envelope import NULL, failure, over_limit
 from foreseal.rpc.refused import TOO_MANY, UNKNOWN
 from foreseal.server.access import Headers, Origins
+from foreseal.server.cache import BoundedCache
 from foreseal.server.callers import Anyone, Caller, Callers, Peer, TooManyWrongKeys, WrongKey
 from foreseal.server.metrics import Watched, join, render
 from foreseal.server.metrics.read import Node as Measured
@@ -28,8 +29,8 @@ CLOSE = (b"connection", b"close")
 WRONG_ORIGIN = "pages of this origin may not call: allow it with --allowed-origin"
 WRONG_HOST = "this Host name is not allowed: use a loopback name, or allow it with --allowed-host"
 
-# Heads remembered at most, and the largest of them in bytes.
-_REMEMBERED, _MAX_REMEMBERED = 256, 1024
+# Largest head that is cached, in bytes.
+_MAX_CACHED = 1024
 _NO_CONTENT = 204
 # Of a content length that is worth reading as a number.
 _MOST_DIGITS = 18
@@ -66,10 +67,12 @@ class Handler:
         *,
         admin: bool = False,
         processes: ProcessTable | None = None,
+        shown: "Handler | None" = None,
     ) -> None:
         """`connections` are those of the process, for its metrics, and `processes` the figures of all processes.
 
-        `admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all.
+        `admin` is for the admin listener: loopback names and the allowed ones alone, and no pages at all. Its metrics
+        are also those of `shown`, the handler of the public endpoint.
         """
         self._longest_wait = settings.limits.wait
         # A declared length of fewer digits needs no closer look.
@@ -87,11 +90,13 @@ class Handler:
         self._anyone = callers.anyone
         self._connections = connections
         self._processes = processes
+        self._shown = shown
         self._admin = admin
         self._origins = Origins(frozenset(), loopback=False) if admin else settings.endpoint_origins()
         self._hosts = settings.admin_hosts() if admin else settings.endpoint_hosts()
         # Heads of calls found good, by what `_check` looks at, so that the usual ones cost one look-up.
-        self._good: set[tuple[str, str, bytes | None, bytes | None, bytes | None]] = set()
+        self._good: BoundedCache[tuple[str, str, bytes | None, bytes | None, bytes | None], None]
+        self._good = BoundedCache(settings.access.head_cache)
         self.refusals = callers.anonymous.refusals
         """Connections and requests refused or closed for bounds of the transport, by reason."""
         self.transport_limits = transport_limits(callers.anonymous.limits, callers.is_proxy)
@@ -104,8 +109,8 @@ class Handler:
             response = self._check(verb, path, headers)
             if response is not None:
                 return _unread(response, headers)
-            if len(self._good) < _REMEMBERED and sum(map(len, filter(None, head))) <= _MAX_REMEMBERED:
-                self._good.add(head)
+            if sum(map(len, filter(None, head))) <= _MAX_CACHED:
+                self._good.add(head, None)
         return None
 
     def identify(self, peer: Peer, headers: Headers) -> Caller | Response:
@@ -171,7 +176,10 @@ class Handler:
 
     def metrics(self) -> str:
         """The figures of this process."""
-        watched = Watched(self._node, self._callers.tiers, self._connections, self._processes)
+        endpoint = self._shown or self
+        tiers = self._callers.tiers if endpoint is self else (*endpoint._callers.tiers, *self._callers.tiers)
+        caches = {**endpoint._callers.caches, "heads": endpoint._good}
+        watched = Watched(self._node, tiers, self._connections, self._processes, caches)
         return render(watched, self._process)
 
     def view_header(self) -> tuple[bytes, bytes]:

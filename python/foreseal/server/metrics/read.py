@@ -4,8 +4,8 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import orjson
 
 from foreseal.rpc.hub import Hub
+from foreseal.server.cache import BoundedCache
 from foreseal.server.process_table import ProcessFigures, ProcessTable
 from foreseal.server.tier import Tier
 
@@ -67,6 +68,8 @@ class Watched:
     streams: Streams
     processes: ProcessTable | None = None
     """Figures of all processes of the node, where a supervisor has several."""
+    caches: Mapping[str, BoundedCache[Any, Any]] = field(default_factory=dict)
+    """Caches of this process by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class Readings:
         self.completions = dispatcher.calls.completions
         self.filters = dispatcher.calls.filters
         self.streams = watched.streams
+        self.caches = watched.caches
         self._processes = watched.processes
 
     @cached_property

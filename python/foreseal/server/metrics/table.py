@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from foreseal.rpc.counts import BOUNDS
+from foreseal.server.cache import BoundedCache
 from foreseal.server.metrics.family import Family, Kind, Sample, histogram
 from foreseal.server.metrics.read import Readings
 
@@ -71,6 +72,11 @@ def _call_times(readings: Readings) -> Iterable[Sample]:
 def _lanes(name: str, kind: Kind, help: str, field: str) -> Family:
     """A figure of each lane of the scheduler."""
     return _many(name, kind, help, "lane", lambda r: {lane: found[field] for lane, found in r.figures["lanes"].items()})
+
+
+def _caches(name: str, kind: Kind, help: str, value: Callable[[BoundedCache[Any, Any]], float]) -> Family:
+    """A figure of each cache of the endpoint."""
+    return _many(f"cache_{name}", kind, help, "cache", lambda r: {mark: value(c) for mark, c in r.caches.items()})
 
 
 def _queue_times(readings: Readings) -> Iterable[Sample]:
@@ -306,6 +312,9 @@ _STREAMS = (
         "Connections closed with 1013: too slow, or a loss.",
         lambda r: r.streams.slow,
     ),
+    _caches("entries", "gauge", "Entries of a cache of the endpoint, by cache.", len),
+    _caches("misses_total", "counter", "Times that an entry was not found and was added.", lambda c: c.misses),
+    _caches("evicted_total", "counter", "Entries that were dropped to make room.", lambda c: c.evicted),
     _many("subscriptions", "gauge", "Subscriptions by kind.", "kind", lambda r: dict(r.streams.hub.kinds)),
     _one("notifications_total", "counter", "Notifications sent.", lambda r: r.streams.hub.traffic.notified),
     _one(

@@ -34,6 +34,8 @@ class Access:
     dedicated_cpu: int = 0
     dedicated_cpu_burst: int = 10_000
     buckets: int = 65_536
+    caller_cache: int = 4096
+    head_cache: int = 256
     trusted_proxies: frozenset[str] = frozenset()
     """Networks as `ipaddress` writes them."""
     origins: frozenset[str] = frozenset()

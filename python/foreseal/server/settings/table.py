@@ -348,6 +348,18 @@ _ACCESS = (
         more="Rounded up to a multiple of 8; 8 bytes each, shared by all workers.",
     ),
     _access(
+        "caller_cache",
+        Whole(16, 1 << 24),
+        "Addresses, and as many API keys, whose caller is cached in a process.",
+        more="Rates and budgets do not depend on it. See `foreseal_cache_*` in [metrics.md](metrics.md).",
+    ),
+    _access(
+        "head_cache",
+        Whole(1, 1 << 20),
+        "Combinations of method, path, Host, Origin and Content-Type that are cached as allowed in a process.",
+        more="At most 1 KiB each.",
+    ),
+    _access(
         "trusted_proxies",
         Networks(),
         "Address or network of a proxy whose X-Forwarded-For is believed; repeat it.",
