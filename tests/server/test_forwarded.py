@@ -206,6 +206,22 @@ def test_protocol_work_of_one_forwarded_address_does_not_stop_another() -> None:
     serving(use, public=True, public_limits=PublicLimits(address_work=1000), access=BEHIND)
 
 
+def test_protocol_work_of_one_request_does_not_count_for_the_next_client() -> None:
+    async def use(served: Served) -> None:
+        http, wire = served.connect(PROXY)
+        body = b"".join(b"1\r\n%c\r\n" % byte for byte in post("echo").partition(b"\r\n\r\n")[2])
+        http.data_received(
+            CHUNKED.replace(b"\r\n\r\n", b"\r\n" + ONE + b"\r\n") + b"1\r\n \r\n" * 150 + body + b"0\r\n\r\n"
+        )
+        await until(lambda: statuses_in(wire.written) == [200])
+        first, now = http.sender, served.listener.now
+        http.data_received(post("echo", lines=OTHER))
+        await until(lambda: statuses_in(wire.written) == [200, 200])
+        assert [http._work.is_full(now), http.sender.work.is_full(now), first.work.is_full(now)] == [True, True, False]
+
+    serving(use, public=True, public_limits=PublicLimits(address_work=1000), access=BEHIND)
+
+
 def test_accounts_of_forwarded_addresses_end_with_their_connections() -> None:
     async def use(served: Served) -> None:
         table = served.listener.table

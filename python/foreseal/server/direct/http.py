@@ -348,7 +348,10 @@ class Http(asyncio.Protocol):
         """Spend protocol work; nothing is read before it is made good."""
         if units:
             now = self._keeper.loop.time()
-            wait = max(self._work.spend(units, now), self.sender.spend(units, now))
+            wait = self.sender.spend(units, now)
+            if not self._is_proxy:
+                # Clients of a proxy do not pay for each other.
+                wait = max(wait, self._work.spend(units, now))
             if wait:
                 self._resume_after(min(wait, _MAX_DELAY))
 
