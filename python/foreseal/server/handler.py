@@ -1,5 +1,6 @@
 """The one handler behind every front: an HTTP request in, its response out, no socket and no framework."""
 
+from time import monotonic
 from typing import NamedTuple, Protocol
 
 from foreseal.errors import RpcError
@@ -32,6 +33,8 @@ WRONG_HOST = "this Host name is not allowed: use a loopback name, or allow it wi
 # Largest head that is cached, in bytes.
 _MAX_CACHED = 1024
 _NO_CONTENT = 204
+# Seconds for which metrics are shown to the public as they were rendered.
+_PAGE_LIFETIME = 1.0
 # Of a content length that is worth reading as a number.
 _MOST_DIGITS = 18
 
@@ -91,6 +94,8 @@ class Handler:
         self._connections = connections
         self._processes = processes
         self._shown = shown
+        self._is_public = settings.public and not admin
+        self._page_of_metrics, self._page_expires = b"", 0.0
         self._admin = admin
         self._origins = Origins(frozenset(), loopback=False) if admin else settings.endpoint_origins()
         self._hosts = settings.admin_hosts() if admin else settings.endpoint_hosts()
@@ -225,14 +230,21 @@ class Handler:
         if verb not in ("GET", "HEAD"):
             return self._wrong_verb(b"GET, HEAD")
         if path == "/metrics":
-            reports = [text.decode() for *_, text in self._node.reports()] if self._admin else []
-            text = join([self.metrics(), *reports]) if reports else self.metrics()
-            return Response(200, [METRICS], text.encode())
+            return Response(200, [METRICS], self._metrics_page())
         if path == "/readyz" and self.stopping:
             return self._text(503, "stopping")
         good, reason = self._node.health() if path == "/healthz" else self._node.ready()
         status, text = (200, "ok") if good else (503, reason)
         return self._text(status, text if path == "/healthz" else f"{text}\n{self._queues()}")
+
+    def _metrics_page(self) -> bytes:
+        """Return the metrics; the public may request them without limit, so there they are rendered once a second."""
+        if self._is_public and monotonic() < self._page_expires:
+            return self._page_of_metrics
+        reports = [text.decode() for *_, text in self._node.reports()] if self._admin else []
+        text = join([self.metrics(), *reports]) if reports else self.metrics()
+        self._page_of_metrics, self._page_expires = text.encode(), monotonic() + _PAGE_LIFETIME
+        return self._page_of_metrics
 
     def _queues(self) -> str:
         waits = ", ".join(f"{lane} {seconds * 1000:.0f} ms" for lane, seconds in self._node.waiting())

@@ -55,6 +55,12 @@ pub enum JournalError {
     /// Another process has opened the journal for writing.
     #[error("journal: fenced by another writer{}, this process has epoch {ours}: nothing more is written", by_epoch(*epoch))]
     Fenced { ours: u64, epoch: Option<u64> },
+    /// The file that is written has lost its end: acknowledged appends are missing.
+    #[error(
+        "journal: {} was shortened to {found} bytes while it was written, {expected} are in use: nothing more is written",
+        path.display()
+    )]
+    Shortened { path: PathBuf, found: u64, expected: u64 },
     /// The file that is written has another name by now, or none.
     #[error("journal: {} was moved, replaced or removed: nothing more is written", path.display())]
     Moved { path: PathBuf },

@@ -159,10 +159,20 @@ impl Journal {
         check_place(&*self.file, &self.path)
     }
 
+    /// Checks that the file still has the bytes that were written to it.
+    fn check_length(&self) -> Result<(), JournalError> {
+        let found = self.file.size().map_err(JournalError::io("read the length of", &self.path))?;
+        if found < self.offset {
+            return Err(JournalError::Shortened { path: self.path.clone(), found, expected: self.offset });
+        }
+        Ok(())
+    }
+
     /// Writes and syncs the append whose records are in the buffer, unless another process writes as well, and records the
     /// new end.
     fn write_recorded(&mut self, length: u32, count: u32, records: &[Record]) -> Result<u64, JournalError> {
         self.check_writer()?;
+        self.check_length()?;
         self.end.set_state(EndState::Open)?;
         let sequence = self.write(length, count)?;
         // Again: what is acknowledged is shown.

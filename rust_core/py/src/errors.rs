@@ -225,6 +225,7 @@ fn store_kind(error: &StoreError) -> &'static str {
         | StoreError::Absent { .. }
         | StoreError::ReadOnlyDirectory { .. }
         | StoreError::ReadOnly => "store",
+        StoreError::Moved { .. } => "in-use",
         StoreError::Truncated { .. }
         | StoreError::Damaged { .. }
         | StoreError::DamagedPage { .. }

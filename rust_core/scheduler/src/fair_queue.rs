@@ -222,6 +222,18 @@ impl<T> FairQueue<T> {
         items.pop_back()
     }
 
+    /// Takes the first items of each caller for which `accepts` returns `true`, in any order of the callers.
+    pub fn pop_heads(&mut self, accepts: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut taken = Vec::new();
+        for flow in self.flows.values_mut() {
+            while flow.items.front().is_some_and(&accepts) {
+                taken.extend(flow.items.pop_front());
+            }
+        }
+        self.len -= taken.len();
+        taken
+    }
+
     /// Takes all items, in any order.
     pub fn drain(&mut self) -> Vec<T> {
         self.fresh.clear();

@@ -86,6 +86,11 @@ impl Entry {
         matches!(self, Self::Paused { .. })
     }
 
+    /// Returns `true` for a job that has not begun and may not begin any more.
+    pub fn is_expired(&self, now: Instant) -> bool {
+        matches!(self, Self::Waiting(waiting) if now.saturating_duration_since(waiting.job.arrived) >= waiting.job.limit)
+    }
+
     /// Time since which it waits.
     pub fn since(&self) -> Instant {
         match self {

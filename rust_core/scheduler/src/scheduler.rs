@@ -19,6 +19,9 @@ use crate::{
     running::Running,
 };
 
+/// Time between two searches for waiting jobs whose time is over.
+const EXPIRY_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Error of [`Scheduler::submit`]: the job did not enter the queue, and its work is not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
@@ -63,6 +66,8 @@ struct LaneState {
     held: [usize; 2],
     counters: Counters,
     stopped: bool,
+    /// Time of the last search for jobs whose time is over.
+    expired: Option<Instant>,
 }
 
 struct Assigned {
@@ -116,12 +121,14 @@ impl Scheduler {
         if state.stopped {
             return Err(SubmitError::Stopping);
         }
+        let expired = state.take_expired(Instant::now());
         let capacity = queue.config.capacity;
         while state.waiting + count > capacity {
             let own = state.queues[caller.priority.index()].len_of(caller.id) + count;
             let Some(other) = state.turn_away(caller.priority, own) else {
                 state.counters.overloaded += 1;
                 drop(state);
+                self.shared.end_expired(expired);
                 turn_away_all(turned_away, capacity);
                 return Err(SubmitError::Full { capacity });
             };
@@ -138,6 +145,7 @@ impl Scheduler {
         }
         self.shared.dispatch(lane, &mut state);
         drop(state);
+        self.shared.end_expired(expired);
         for waiting in &turned_away {
             self.shared.jobs.lock().remove(&waiting.job.ticket);
         }
@@ -208,6 +216,25 @@ impl LaneState {
         entries
     }
 
+    /// Takes the jobs whose time was over before they began, at most once in [`EXPIRY_INTERVAL`]: without it they would
+    /// learn that only in their turn.
+    fn take_expired(&mut self, now: Instant) -> Vec<WaitingJob> {
+        if self.waiting == 0 || self.expired.is_some_and(|last| now.saturating_duration_since(last) < EXPIRY_INTERVAL) {
+            return Vec::new();
+        }
+        self.expired = Some(now);
+        let entries = self.queues.iter_mut().flat_map(|queue| queue.pop_heads(|entry| entry.is_expired(now)));
+        let expired: Vec<WaitingJob> = entries
+            .filter_map(|entry| match entry {
+                Entry::Waiting(waiting) => Some(*waiting),
+                Entry::Paused { .. } => None,
+            })
+            .collect();
+        self.waiting -= expired.len();
+        self.counters.late += expired.len() as u64;
+        expired
+    }
+
     /// Takes the newest job of the caller with the most, if that has more than `own`: public callers first, and
     /// dedicated ones only for another one of them.
     fn turn_away(&mut self, submitter: Priority, own: usize) -> Option<WaitingJob> {
@@ -265,6 +292,14 @@ impl LaneState {
 impl Shared {
     const fn lane(&self, lane: Lane) -> &LaneQueue {
         &self.lanes[lane.index()]
+    }
+
+    /// Ends jobs whose time was over before they began.
+    fn end_expired(&self, expired: Vec<WaitingJob>) {
+        for WaitingJob { job, .. } in expired {
+            self.jobs.lock().remove(&job.ticket);
+            (job.work)(Err(Stopped::TimeLimit(job.limit)));
+        }
     }
 
     /// Gives the jobs whose turn it is to threads.

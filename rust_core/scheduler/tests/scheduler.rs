@@ -236,6 +236,22 @@ impl Budget for Fixed {
 }
 
 #[test]
+fn a_waiting_job_ends_when_its_time_is_over() {
+    let scheduler = scheduler(LaneConfig::simple(1, 100));
+    let (first, started, _release) = blocker(0, Caller::unlimited(1));
+    scheduler.submit(Lane::Heavy, first).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    let (sender, receiver) = channel();
+    let mut late = job(1, Caller::unlimited(2), move |outcome| sender.send(outcome).unwrap());
+    late.limit = Duration::ZERO;
+    scheduler.submit(Lane::Heavy, late).unwrap();
+    // The only thread stays busy.
+    scheduler.submit(Lane::Heavy, job(2, Caller::unlimited(3), |_| {})).unwrap();
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Err(Stopped::TimeLimit(Duration::ZERO))));
+    assert_eq!((scheduler.status()[2].waiting, scheduler.status()[2].late), (1, 1));
+}
+
+#[test]
 fn an_exhausted_budget_ends_the_job() {
     let scheduler = scheduler(preemptive());
     let budget: Arc<dyn Budget> = Arc::new(Fixed(Mutex::new(Duration::from_millis(10))));

@@ -45,6 +45,11 @@ pub enum StoreError {
     MapFull { limit: usize },
     #[error("store: {} ends after {found} of {expected} bytes: a part of it is missing", path.display())]
     Truncated { path: PathBuf, found: u64, expected: u64 },
+    #[error(
+        "store: {} was moved, replaced or removed: nothing more is stored; put it back where it was before the node stops",
+        path.display()
+    )]
+    Moved { path: PathBuf },
     #[error("store: more than {limit} reads at once; raise the number of readers")]
     TooManyReaders { limit: u32 },
     /// An entry is not what this program writes.
@@ -103,6 +108,7 @@ impl StoreError {
             | Self::State(_)
             | Self::Truncated { .. } => true,
             Self::Io { .. }
+            | Self::Moved { .. }
             | Self::Absent { .. }
             | Self::NotAStore { .. }
             | Self::InUse { .. }

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io,
     ops::ControlFlow,
+    os::unix::fs::MetadataExt,
     path::Path,
 };
 
@@ -127,6 +128,20 @@ fn check_length(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::Truncated { path: data, found, expected })
+}
+
+/// Checks that the open file is still the one at its path: what is written to a removed one is lost with the process.
+pub fn check_place(path: &Path, env: &Env<WithoutTls>) -> Result<(), StoreError> {
+    let data = path.join(DATA_FILE);
+    let opened =
+        env.try_clone_inner_file()?.metadata().map_err(StoreError::io("read the attributes of", &data))?;
+    match fs::metadata(&data) {
+        Ok(found) if (found.dev(), found.ino()) == (opened.dev(), opened.ino()) => Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::io("read the attributes of", &data)(error))
+        }
+        _ => Err(StoreError::Moved { path: data }),
+    }
 }
 
 /// Makes the tables. They are empty: [`settle`] makes a store of them.

@@ -15,7 +15,7 @@ use crate::{
     block::write::{Indexes, append, forget_steps},
     meta,
     nodes::{NodeWrites, leave_window},
-    open::open,
+    open::{check_place, open},
     snapshot::{Known, Snapshot},
     state::{Recent, StateWrites},
     table::Tables,
@@ -209,7 +209,9 @@ impl Store {
             let mut progress = meta::read(meta, &txn)?;
             work(&mut txn, &mut progress)?;
             meta::write(meta, &mut txn, &progress)?;
-            Ok(txn.commit()?)
+            txn.commit()?;
+            // What is confirmed may leave the journal.
+            check_place(&self.shared.path, self.env())
         };
         if let Some(damage) = self.damage() {
             return Err(damage.clone());

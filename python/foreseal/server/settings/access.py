@@ -50,7 +50,7 @@ class PublicLimits:
 
     body: int = 2 * _MIB
     batch: int = 100
-    values: int = 65_536
+    values: int = 16_384
     response: int = 16 * _MIB
     calls: int = 512
     caller_calls: int | None = 16
