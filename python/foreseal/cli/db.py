@@ -123,6 +123,8 @@ def repair_command(datadir: Path, backup: Path | None, yes: bool, store_map: int
     if plan["method"] == "impossible":
         click.echo(f"foreseal: the store cannot be repaired: {plan['why']}", err=True)
         sys.exit(FAILED)
+    if plan["warning"]:
+        click.echo(f"warning: {plan['warning']}")
     click.echo(f"the repair will {METHODS[plan['method']]}")
     if not yes:
         click.confirm("Repair the store?", abort=True)

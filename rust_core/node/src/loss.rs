@@ -92,7 +92,10 @@ impl ChainLoss {
         let mut loss = Self { next, appends: stored.max(recorded) - next, ..Self::default() };
         loss.tip = mark.filter(|mark| mark.next > next).map(|mark| mark.tip);
         if stored > next {
-            loss.add_stored(store, past)?;
+            // A damaged store still proves that more existed, if not which blocks.
+            if let Err(error) = loss.add_stored(store, past) {
+                tracing::warn!(%error, "the blocks that only the store has cannot be read");
+            }
         }
         Ok(Some(loss))
     }

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_journal::{OfflineError, RealDisk, Report, check, journal_folder};
+use foreseal_journal::{EndMark, OfflineError, RealDisk, Report, check, journal_folder, recorded_end};
 use foreseal_store::{Fault, Options, Store, StoreError, Verifying};
 use foreseal_types::ChainSpec;
 
@@ -30,6 +30,9 @@ const STORE: &str = "store";
 const REPAIRED: &str = "store.repaired";
 const DAMAGED: &str = "store.damaged";
 const RESTORED: &str = "store.restored";
+
+const UNKNOWN_PROGRESS: &str = "the newest block of the damaged store cannot be read: if the journal has lost its end, only a \
+                                follower or a client with signed steps can prove it";
 
 /// Why a store cannot be repaired.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +77,8 @@ pub struct RepairPlan {
     /// How many there are.
     pub fault_count: u64,
     pub method: RepairMethod,
+    /// What the damaged store can no longer prove.
+    pub warning: Option<&'static str>,
 }
 
 /// How far a repair is.
@@ -144,14 +149,15 @@ impl<'p> StoreRepair<'p> {
             }
             Err(error) => return Err(error.into()),
         };
-        let method = if fault_count == 0 {
-            RepairMethod::Nothing
+        let (method, warning) = if fault_count == 0 {
+            (RepairMethod::Nothing, None)
         } else if derived {
-            RepairMethod::Rewrite
+            (RepairMethod::Rewrite, None)
         } else {
-            self.replacement()?
+            let stored = self.stored();
+            (self.replacement(stored)?, stored.is_none().then_some(UNKNOWN_PROGRESS))
         };
-        Ok(RepairPlan { faults, fault_count, method })
+        Ok(RepairPlan { faults, fault_count, method, warning })
     }
 
     /// The faults, how many there are, and whether what is damaged follows from the rest.
@@ -163,14 +169,29 @@ impl<'p> StoreRepair<'p> {
         Ok((verified.faults, verified.fault_count, derived))
     }
 
-    /// What has the store's blocks beside the store.
-    fn replacement(&self) -> Result<RepairMethod, StoreRepairError> {
+    /// Sequence number after the newest append that the damaged store has; `None` if that cannot be read.
+    fn stored(&self) -> Option<u64> {
+        let progress = self.open().and_then(|store| store.progress()).ok()?;
+        let sealed = progress.head.is_some_and(|head| head.number > 0);
+        Some(if sealed { progress.journal_sequence.saturating_add(1) } else { 0 })
+    }
+
+    /// What has the store's blocks beside the store. The damaged store has applied the appends before `stored`: a new one
+    /// would not remember that they existed.
+    fn replacement(&self, stored: Option<u64>) -> Result<RepairMethod, StoreRepairError> {
         let folder = journal_folder(self.datadir)?;
-        let Report { first_sequence, fault, .. } =
+        let Report { first_sequence, appends, fault, missing, .. } =
             check(&folder, Arc::new(RealDisk)).map_err(NodeError::from)?;
         if fault.is_some() {
             return Ok(RepairMethod::Impossible(
                 "the journal is damaged as well: see `foreseal journal check`, and restore a backup into a new folder",
+            ));
+        }
+        let next = first_sequence.saturating_add(appends);
+        let accepted = || recorded_end(&folder, &RealDisk).is_ok_and(|end| accepts(end.as_ref(), next));
+        if missing.is_some() || (stored.is_some_and(|stored| stored > next) && !accepted()) {
+            return Ok(RepairMethod::Impossible(
+                "the journal has lost what was visible: bring back the journal, or run `foreseal journal repair` first",
             ));
         }
         if let Some(backup) = self.backup {
@@ -272,6 +293,11 @@ impl<'p> StoreRepair<'p> {
         started.link.drain().map_err(NodeError::from)?;
         if broken { Err(StoreError::Interrupted.into()) } else { Ok(()) }
     }
+}
+
+/// Returns `true` if a repair of the journal has accepted that it ends before append `next`.
+fn accepts(end: Option<&EndMark>, next: u64) -> bool {
+    end.is_some_and(|end| end.repaired_at == Some(next))
 }
 
 /// Returns `true` if there is no store that could be opened.

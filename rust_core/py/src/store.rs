@@ -228,6 +228,7 @@ struct PyRepair {
     fault_count: u64,
     method: &'static str,
     why: Option<&'static str>,
+    warning: Option<&'static str>,
     repaired: bool,
 }
 
@@ -241,13 +242,13 @@ impl PyRepair {
             RepairMethod::Impossible(why) => ("impossible", Some(why)),
         };
         let faults = plan.faults.into_iter().map(PyFault::from).collect();
-        Self { faults, fault_count: plan.fault_count, method, why, repaired }
+        Self { faults, fault_count: plan.fault_count, method, why, warning: plan.warning, repaired }
     }
 }
 
 /// Says what is damaged in the store of the data directory `dir`, and how it would be repaired; with `confirm` repairs it. JSON: `faults`
 /// and `fault_count` as of `db_verify`; `method`, one of nothing, rewrite, backup, replay and impossible, which has a `why`;
-/// `repaired`. `backup` is the folder of a backup. `progress` is called as progress(part, done, of).
+/// `warning`, what the damaged store can no longer prove, or null; `repaired`. `backup` is the folder of a backup. `progress` is called as progress(part, done, of).
 ///
 /// Raises NodeError: kind "in-use" while a node runs on `dir`. What `progress` raises, and Ctrl-C, ends it.
 #[pyfunction]

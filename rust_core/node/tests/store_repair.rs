@@ -1,0 +1,106 @@
+//! Repair of a damaged store: what it proves is not discarded, and a repair that ends early loses nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
+
+use alloy_primitives::Bytes;
+use foreseal_journal::RealDisk;
+use foreseal_node::{
+    JournalRepair, RepairMethod, RepairPlan, Repairing, Settings, SteppedClock, StoreRepair,
+    StoreRepairError, StoreSettings,
+};
+use foreseal_testkit::{Fees, Wallet};
+use support::{Bench, fingerprint, settings};
+
+const SEGMENT: &str = "journal/0000000001.segment";
+
+/// A chain of ten blocks at rest, and its first transaction.
+fn chain(settings: &Settings, wallets: &[Wallet], clock: &Arc<SteppedClock>) -> Bytes {
+    let mut bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    let transfer = |nonce| wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default());
+    for nonce in 0..10 {
+        bench.node.submit(&transfer(nonce)).unwrap();
+        bench.tick();
+        bench.seal();
+    }
+    bench.node.save().unwrap();
+    transfer(0)
+}
+
+/// Changes a bit wherever the store has this transaction.
+fn damage(datadir: &Path, transaction: &[u8]) {
+    let data = datadir.join("store/data.mdb");
+    let mut bytes = fs::read(&data).unwrap();
+    let signature = &transaction[transaction.len() - 40..];
+    let found: Vec<_> = (0..bytes.len() - 40).filter(|at| bytes[*at..].starts_with(signature)).collect();
+    assert!(!found.is_empty());
+    for at in found {
+        bytes[at] ^= 1;
+    }
+    fs::write(data, bytes).unwrap();
+}
+
+fn plan(datadir: &Path) -> RepairPlan {
+    let repair = StoreRepair::lock(datadir, &StoreSettings::default(), None).unwrap();
+    repair.plan(&mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn apply(datadir: &Path, store: &StoreSettings) -> Result<(), StoreRepairError> {
+    let repair = StoreRepair::lock(datadir, store, None)?;
+    let method = repair.plan(&mut |_| ControlFlow::Continue(()))?.method;
+    repair.apply(method, &mut |_| ControlFlow::Continue(()))
+}
+
+fn zero_the_tail(datadir: &Path) {
+    let path = datadir.join(SEGMENT);
+    let mut bytes = fs::read(&path).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    bytes[used * 6 / 10..used].fill(0);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_store_that_proves_a_loss_is_not_replaced() {
+    for without_end in [false, true] {
+        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+        let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
+        let settings = settings(datadir, &wallets);
+        let transaction = chain(&settings, &wallets, &clock);
+        damage(datadir, &transaction);
+        zero_the_tail(datadir);
+        if without_end {
+            // Then the store alone proves it.
+            fs::remove_file(datadir.join("journal.end")).unwrap();
+        }
+        let found = plan(datadir);
+        let RepairMethod::Impossible(why) = found.method else { panic!("{:?}", found.method) };
+        assert!(why.contains("foreseal journal repair"), "{why}");
+        assert!(apply(datadir, &settings.store).is_err());
+        assert!(!datadir.join("store.damaged").exists());
+
+        let repair = JournalRepair::plan(datadir).unwrap();
+        assert!(repair.chain().is_some(), "a damaged store still proves the loss");
+        repair.apply().unwrap();
+        assert_eq!(plan(datadir).method, RepairMethod::Replay);
+        apply(datadir, &settings.store).unwrap();
+        Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    }
+}
+
+#[test]
+fn a_plan_warns_when_the_stores_progress_cannot_be_read() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
+    let transaction = chain(&settings(datadir, &wallets), &wallets, &clock);
+    let path = datadir.join("store/data.mdb");
+    let whole = fs::read(&path).unwrap();
+    damage(datadir, &transaction);
+    assert_eq!(plan(datadir).warning, None);
+    fs::write(&path, [&[0; 4 * 4096], &whole[4 * 4096..]].concat()).unwrap();
+    let found = plan(datadir);
+    assert_eq!(found.method, RepairMethod::Replay);
+    assert!(found.warning.unwrap().contains("cannot be read"));
+}
