@@ -285,7 +285,9 @@ impl<'p> StoreRepair<'p> {
     /// Replays what the journal has beyond the store, and waits until it is stored.
     fn replay(&self, watch: Watch<'_>) -> Result<(), StoreRepairError> {
         let store = self.lock.open_store(&self.spec, &self.settings)?;
-        let settings = Settings { store: self.settings, ..Settings::new(self.datadir.to_owned()) };
+        // Nothing of the journal is removed: should the replay fail, the next repair needs all of it.
+        let store_settings = StoreSettings { retention: u64::MAX, ..self.settings };
+        let settings = Settings { store: store_settings, ..Settings::new(self.datadir.to_owned()) };
         let files = (store, Arc::new(RealDisk) as _, Beside::default());
         let mut broken = false;
         let mut report = |records| broken |= watch(Repairing::Replaying { records }).is_break();

@@ -13,7 +13,7 @@ use foreseal_node::{
     StoreRepairError, StoreSettings,
 };
 use foreseal_testkit::{Fees, Wallet};
-use support::{Bench, fingerprint, settings};
+use support::{Bench, settings};
 
 const SEGMENT: &str = "journal/0000000001.segment";
 
@@ -103,4 +103,31 @@ fn a_plan_warns_when_the_stores_progress_cannot_be_read() {
     let found = plan(datadir);
     assert_eq!(found.method, RepairMethod::Replay);
     assert!(found.warning.unwrap().contains("cannot be read"));
+}
+
+#[test]
+fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
+    let settings = Settings { segment_bytes: 4096, ..settings(datadir, &wallets) };
+    let transaction = chain(&settings, &wallets, &clock);
+    damage(datadir, &transaction);
+    let damaged = fs::read(datadir.join("store/data.mdb")).unwrap();
+    assert!(datadir.join("journal/0000000003.segment").exists());
+
+    let store = StoreSettings { retention: 1, ..settings.store };
+    let repair = StoreRepair::lock(datadir, &store, None).unwrap();
+    let ended = repair.apply(RepairMethod::Replay, &mut |step| match step {
+        Repairing::Replaying { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(ended.is_err());
+    drop(repair);
+    assert_eq!(fs::read(datadir.join("store/data.mdb")).unwrap(), damaged);
+    assert!(datadir.join(SEGMENT).exists());
+    assert_eq!(plan(datadir).method, RepairMethod::Replay);
+    apply(datadir, &store).unwrap();
+    assert!(datadir.join(SEGMENT).exists());
+    let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    assert_eq!(bench.view().latest().number(), 10);
 }
