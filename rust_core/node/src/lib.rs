@@ -51,6 +51,7 @@ mod states;
 mod status;
 mod step_signer;
 mod store_link;
+mod store_swap;
 mod stored;
 mod submission;
 mod undone;

@@ -7,8 +7,7 @@
 //! The damaged store stays as `store.damaged`. Where the replay fails it gets its place back.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -24,11 +23,10 @@ use crate::{
     datadir::{DataDir, stored_spec},
     start::{genesis_hash, start},
     store_link::Beside,
+    store_swap::StoreFolders,
 };
 
 const STORE: &str = "store";
-const REPAIRED: &str = "store.repaired";
-const DAMAGED: &str = "store.damaged";
 const RESTORED: &str = "store.restored";
 
 const UNKNOWN_PROGRESS: &str = "the newest block of the damaged store cannot be read: if the journal has lost its end, only a \
@@ -107,10 +105,12 @@ pub struct StoreRepair<'p> {
     backup: Option<&'p Path>,
     spec: Arc<ChainSpec>,
     lock: DataDir,
+    folders: StoreFolders,
 }
 
 impl<'p> StoreRepair<'p> {
-    /// Locks the data directory.
+    /// Locks the data directory. Where an earlier repair was killed between the damaged store and the repaired one, the damaged
+    /// one gets its place back.
     pub fn lock(
         datadir: &'p Path,
         settings: &StoreSettings,
@@ -120,13 +120,26 @@ impl<'p> StoreRepair<'p> {
         let missing = || NodeError::NoGenesis { datadir: datadir.to_owned() };
         let spec = Arc::new(stored_spec(datadir)?.ok_or_else(missing)?);
         let lock = DataDir::lock(datadir)?;
-        for name in [DAMAGED, RESTORED] {
-            let path = datadir.join(name);
+        let folders = StoreFolders::new(datadir);
+        let repair = Self { datadir, settings: *settings, backup, spec, lock, folders };
+        if repair.folders.damaged.exists() && repair.has_no_block() {
+            repair.folders.undo()?;
+            tracing::warn!("an earlier repair was killed: the damaged store has its place back");
+        }
+        for path in [repair.folders.damaged.clone(), datadir.join(RESTORED)] {
             if path.exists() {
                 return Err(StoreRepairError::Unfinished(path));
             }
         }
-        Ok(Self { datadir, settings: *settings, backup, spec, lock })
+        Ok(repair)
+    }
+
+    /// Returns `true` if there is no store, or one without blocks, as a start makes it.
+    fn has_no_block(&self) -> bool {
+        match self.open().and_then(|store| store.head()) {
+            Ok(head) => head.is_none_or(|head| head.number == 0),
+            Err(error) => matches!(error, StoreError::Absent { .. }),
+        }
     }
 
     fn open(&self) -> Result<Store, StoreError> {
@@ -219,9 +232,9 @@ impl<'p> StoreRepair<'p> {
     /// # Errors
     /// Then the damaged store is where it was.
     pub fn apply(&self, method: RepairMethod, watch: Watch<'_>) -> Result<(), StoreRepairError> {
-        let repaired = self.datadir.join(REPAIRED);
+        let repaired = &self.folders.repaired;
         if repaired.exists() {
-            fs::remove_dir_all(&repaired).map_err(io_error("remove", &repaired))?;
+            fs::remove_dir_all(repaired).map_err(io_error("remove", repaired))?;
         }
         match method {
             RepairMethod::Nothing => return Ok(()),
@@ -230,21 +243,15 @@ impl<'p> StoreRepair<'p> {
                 let mut report = |step: foreseal_store::Rewriting| {
                     watch(Repairing::Rewriting { done: step.done, of: step.of })
                 };
-                drop(self.open()?.rewrite(&repaired, &mut report)?);
+                drop(self.open()?.rewrite(repaired, &mut report)?);
             }
-            RepairMethod::Backup => self.restore(&repaired, watch)?,
+            RepairMethod::Backup => self.restore(repaired, watch)?,
             RepairMethod::Replay => {}
         }
-        self.swap(&repaired)?;
+        self.folders.swap()?;
         let replayed = self.replay(watch);
         if replayed.is_err() {
-            let (store, damaged) = (self.datadir.join(STORE), self.datadir.join(DAMAGED));
-            if store.exists() {
-                fs::remove_dir_all(&store).map_err(io_error("remove", &store))?;
-            }
-            if damaged.exists() {
-                fs::rename(&damaged, &store).map_err(io_error("rename", &damaged))?;
-            }
+            self.folders.undo()?;
         }
         replayed
     }
@@ -268,18 +275,6 @@ impl<'p> StoreRepair<'p> {
             fs::remove_dir_all(&whole).map_err(io_error("remove", &whole))?;
         }
         moved
-    }
-
-    /// Puts the repaired store, if there is one, in the place of the damaged one.
-    fn swap(&self, repaired: &Path) -> Result<(), NodeError> {
-        let (store, damaged) = (self.datadir.join(STORE), self.datadir.join(DAMAGED));
-        if store.exists() {
-            fs::rename(&store, &damaged).map_err(io_error("rename", &store))?;
-        }
-        if repaired.exists() {
-            fs::rename(repaired, &store).map_err(io_error("rename", repaired))?;
-        }
-        File::open(self.datadir).and_then(|folder| folder.sync_all()).map_err(io_error("sync", self.datadir))
     }
 
     /// Replays what the journal has beyond the store, and waits until it is stored.

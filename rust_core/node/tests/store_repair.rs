@@ -131,3 +131,29 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
     let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
     assert_eq!(bench.view().latest().number(), 10);
 }
+
+/// As a kill between two renames, and a start after it, leave the folders.
+#[test]
+fn a_repair_that_was_killed_between_two_stores_is_undone() {
+    for started_since in [false, true] {
+        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+        let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
+        let settings = settings(datadir, &wallets);
+        let transaction = chain(&settings, &wallets, &clock);
+        damage(datadir, &transaction);
+        let (store, damaged) = (datadir.join("store"), datadir.join("store.damaged"));
+        fs::create_dir(datadir.join("store.repaired")).unwrap();
+        fs::rename(&store, &damaged).unwrap();
+        let bytes = fs::read(damaged.join("data.mdb")).unwrap();
+        if started_since {
+            fs::create_dir(&store).unwrap();
+        }
+        assert_eq!(plan(datadir).method, RepairMethod::Replay);
+        assert_eq!(fs::read(store.join("data.mdb")).unwrap(), bytes);
+        apply(datadir, &settings.store).unwrap();
+        assert_eq!(fs::read(damaged.join("data.mdb")).unwrap(), bytes);
+        assert!(!datadir.join("store.repaired").exists());
+        let unfinished = StoreRepair::lock(datadir, &settings.store, None).err().unwrap();
+        assert!(matches!(unfinished, StoreRepairError::Unfinished(_)), "{unfinished}");
+    }
+}

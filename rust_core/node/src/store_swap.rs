@@ -1,0 +1,146 @@
+//! Exchange of a repaired store with the damaged one. A crash at any moment leaves one of them in its place.
+
+use std::{
+    ffi::CString,
+    fs::{self, File},
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use crate::NodeError;
+
+/// The folders of a repair in a data directory.
+pub(crate) struct StoreFolders {
+    datadir: PathBuf,
+    pub store: PathBuf,
+    /// A new store that is not in use yet.
+    pub repaired: PathBuf,
+    pub damaged: PathBuf,
+}
+
+impl StoreFolders {
+    pub fn new(datadir: &Path) -> Self {
+        let [store, repaired, damaged] =
+            ["store", "store.repaired", "store.damaged"].map(|name| datadir.join(name));
+        Self { datadir: datadir.to_owned(), store, repaired, damaged }
+    }
+
+    /// Moves the repaired store, if there is one, into place, and the damaged one, if there is one, aside.
+    pub fn swap(&self) -> Result<(), NodeError> {
+        let Self { store, repaired, damaged, .. } = self;
+        match (store.exists(), repaired.exists()) {
+            (true, true) => {
+                // Until the exchange the store in use is the damaged one, and nothing is lost with the other.
+                rename(repaired, damaged)?;
+                self.exchange()?;
+            }
+            (true, false) => rename(store, damaged)?,
+            (false, true) => rename(repaired, store)?,
+            (false, false) => {}
+        }
+        self.sync()
+    }
+
+    /// Moves the damaged store back, and removes what has its place.
+    pub fn undo(&self) -> Result<(), NodeError> {
+        let Self { store, damaged, .. } = self;
+        match (store.exists(), damaged.exists()) {
+            (true, true) => {
+                self.exchange()?;
+                self.sync()?;
+                remove(damaged)?;
+            }
+            (true, false) => remove(store)?,
+            (false, true) => rename(damaged, store)?,
+            (false, false) => {}
+        }
+        self.sync()
+    }
+
+    /// Exchanges `store` and `store.damaged`.
+    fn exchange(&self) -> Result<(), NodeError> {
+        match rename_exchange(&self.damaged, &self.store) {
+            Ok(()) => Ok(()),
+            // The file system cannot: a crash in the middle is for the next repair to see.
+            Err(_) => self.exchange_by_renames(),
+        }
+    }
+
+    fn exchange_by_renames(&self) -> Result<(), NodeError> {
+        let Self { store, repaired, damaged, .. } = self;
+        rename(store, repaired)?;
+        rename(damaged, store)?;
+        rename(repaired, damaged)
+    }
+
+    fn sync(&self) -> Result<(), NodeError> {
+        let synced = File::open(&self.datadir).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| NodeError::io("sync", &self.datadir, &error))
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), NodeError> {
+    fs::rename(from, to).map_err(|error| NodeError::io("rename", from, &error))
+}
+
+fn remove(folder: &Path) -> Result<(), NodeError> {
+    fs::remove_dir_all(folder).map_err(|error| NodeError::io("remove", folder, &error))
+}
+
+/// Exchanges two folders in one step.
+#[cfg(target_os = "linux")]
+fn rename_exchange(one: &Path, other: &Path) -> io::Result<()> {
+    let path = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
+    let (one, other) = (path(one)?, path(other)?);
+    let here = libc::AT_FDCWD;
+    // SAFETY: both are strings that end with zero and live until the call returns.
+    let done = unsafe { libc::renameat2(here, one.as_ptr(), here, other.as_ptr(), libc::RENAME_EXCHANGE) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    fn folders(names: &[&str]) -> (tempfile::TempDir, StoreFolders) {
+        let datadir = tempfile::tempdir().unwrap();
+        for name in names {
+            let folder = datadir.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("data.mdb"), name).unwrap();
+        }
+        let folders = StoreFolders::new(datadir.path());
+        (datadir, folders)
+    }
+
+    fn content(folder: &Path) -> Option<String> {
+        fs::read_to_string(folder.join("data.mdb")).ok()
+    }
+
+    #[test]
+    fn a_swap_and_its_undoing_leave_one_store_in_place() {
+        let (_datadir, folders) = folders(&["store", "store.repaired"]);
+        folders.swap().unwrap();
+        assert_eq!(content(&folders.store).as_deref(), Some("store.repaired"));
+        assert_eq!(content(&folders.damaged).as_deref(), Some("store"));
+        assert!(!folders.repaired.exists());
+        folders.undo().unwrap();
+        assert_eq!(content(&folders.store).as_deref(), Some("store"));
+        assert!(!folders.damaged.exists());
+    }
+
+    #[test]
+    fn folders_are_exchanged_without_support_of_the_file_system() {
+        let (_datadir, folders) = folders(&["store", "store.damaged"]);
+        folders.exchange_by_renames().unwrap();
+        assert_eq!(content(&folders.store).as_deref(), Some("store.damaged"));
+        assert_eq!(content(&folders.damaged).as_deref(), Some("store"));
+    }
+}
