@@ -268,10 +268,13 @@ class App:
             await asyncio.sleep(_LOOK)
 
     async def unfit(self) -> None:
-        """Wait until this follower can follow no more, which another process in its place may. Raises `NodeError`."""
+        """Wait until this follower can follow no more, which another process in its place may. Raises `NodeError`.
+
+        Damage of the store is no such reason: another process would read the same file.
+        """
         while self._node is not None:
             status = orjson.loads(self._node.status())
-            if status.get("phase") == "failed":
+            if status.get("phase") == "failed" and self._node.damage() is None:
                 raise NodeError("follow", status["reason"])
             await asyncio.sleep(_LOOK_AGAIN)
 

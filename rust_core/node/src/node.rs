@@ -352,6 +352,7 @@ impl Node {
             pool_start: self.shared.pool_start(),
             produces: self.settings.produce,
             signer: writing.signer.as_ref().map(|signer| signer.address()),
+            damage: self.shared.damage(),
             store: self.shared.store_status(),
             shown: self.view().is_some(),
             following: None,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use foreseal_pool::Pool;
-use foreseal_store::Store;
+use foreseal_store::{DamageReport, Store};
 use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
@@ -241,8 +241,23 @@ impl Shared {
     }
 
     /// The damage of the store that a read, a write or the scrub found.
-    fn damage(&self) -> Option<String> {
+    pub(crate) fn damage(&self) -> Option<String> {
         self.store.get().and_then(|store| store.damage().map(ToString::to_string))
+    }
+
+    /// Another process that has the store open reports damage: unless the page proves to be sound, production stops.
+    pub(crate) fn confirm_damage(&self, report: &DamageReport, reporter: &str) {
+        let Some(store) = self.store.get() else { return };
+        let DamageReport { reason, .. } = report;
+        if store.confirm_damage(report) {
+            tracing::error!(reason, reporter, "production stopped: another process found damage");
+            self.changes.notify();
+            if let Some(frames) = self.frames() {
+                frames.wake();
+            }
+        } else {
+            tracing::warn!(reason, reporter, "the page that was reported as damaged is sound");
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {

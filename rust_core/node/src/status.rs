@@ -17,6 +17,8 @@ pub struct Status {
     pub produces: bool,
     /// Whose signatures the steps carry that are made here; `None` if none are made.
     pub signer: Option<Address>,
+    /// The damage of the store that this process found, or had reported to it. Then the phase is failed, and reads go on.
+    pub damage: Option<String>,
     /// `None` while the node starts.
     pub store: Option<StoreStatus>,
     /// Whether there is a view.

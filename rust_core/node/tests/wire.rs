@@ -14,6 +14,7 @@ use foreseal_node::{
     },
 };
 use foreseal_pool::{Added, Admission, PoolError, Waiting};
+use foreseal_store::DamageReport;
 use proptest::prelude::*;
 
 fn said(phase: Phase) -> Said {
@@ -22,6 +23,10 @@ fn said(phase: Phase) -> Said {
     let store = StoreStatus { head: Some(4), backlog: 500, share: 750, bytes: 1 << 40, failure, scrub };
     let signer = Some(Address::repeat_byte(5));
     Said { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store) }
+}
+
+fn damage(page: Option<u64>) -> DamageReport {
+    DamageReport { table: "logs".to_owned(), key: vec![1, 2], page, reason: "damaged".to_owned() }
 }
 
 fn ups() -> Vec<Up> {
@@ -33,6 +38,8 @@ fn ups() -> Vec<Up> {
         Up::Alive { next: 9 },
         Up::Report(Bytes::from_static(b"one 1\n")),
         Up::Submit { number: 4, runnable: true, submission: Bytes::from_static(b"transaction") },
+        Up::Damaged(damage(Some(7))),
+        Up::Damaged(damage(None)),
         Up::Ask { number: 5, question: Bytes::from_static(b"{}") },
     ]
 }

@@ -320,6 +320,11 @@ impl PyNode {
         verdict(healthy.and_then(|()| self.core.check_submissions()))
     }
 
+    /// The damage of the store that was found; None if none was.
+    fn damage(&self) -> Option<String> {
+        self.core.api.node().status().damage
+    }
+
     /// As `health`, and the journal is replayed.
     fn ready(&self) -> (bool, String) {
         let node = self.core.api.node();

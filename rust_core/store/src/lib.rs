@@ -2,6 +2,7 @@
 
 mod block;
 mod copying;
+mod damage;
 mod error;
 mod key;
 mod log_index;
@@ -33,6 +34,7 @@ mod verify;
 
 pub use block::{BlockRecord, StoredLog, StoredStep};
 pub use copying::Copying;
+pub use damage::DamageReport;
 pub use error::StoreError;
 pub use log_index::{Additions, Criterion, LogIndex, LogIndexError, Matches, Next};
 pub use meta::{Head, Origin, Progress, SCHEMA};

@@ -71,6 +71,7 @@ impl Ears {
                 self.answers.add(log.standing().end, Down::Told { number, answer: answer.into() }.encode());
                 log.wake();
             }
+            Up::Damaged(report) => shared.confirm_damage(&report, &peer.name),
             Up::Hello(_) => {}
         }
     }

@@ -67,13 +67,14 @@ impl Held {
 
 impl Following {
     pub fn new(ground: Ground, socket: PathBuf, name: String, shared: Arc<Shared>) -> Self {
+        let outbox = Outbox::new(ground.store.clone());
         Self {
             ground,
             socket,
             name,
             shared,
             known: Known::default(),
-            outbox: Outbox::default(),
+            outbox,
             questions: Questions::default(),
             stream: Mutex::default(),
             thread: Mutex::default(),
@@ -214,6 +215,7 @@ impl Following {
             pool_start: said.as_ref().map_or(PoolStart::New, |said| said.pool_start),
             produces: welcome.is_some_and(|welcome| welcome.produces),
             signer: said.as_ref().and_then(|said| said.signer),
+            damage: self.shared.damage(),
             store: said.and_then(|said| said.store),
             shown: self.shared.view().is_some(),
             following: Some(FollowingStatus {

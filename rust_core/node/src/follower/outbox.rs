@@ -13,6 +13,7 @@ use std::{
 
 use alloy_primitives::{B256, Bytes};
 use foreseal_pool::{Admission, Submission};
+use foreseal_store::Store;
 use parking_lot::{Condvar, Mutex};
 
 use super::known::Known;
@@ -30,6 +31,8 @@ const MOST: usize = 16_384;
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
     added: Condvar,
+    /// The store that the sequencer writes: it is notified of damage that is found here.
+    store: Option<Store>,
     /// How many were answered.
     answers: AtomicU64,
 }
@@ -38,6 +41,8 @@ pub(crate) struct Outbox {
 struct Waiting {
     /// Whether there is a connection.
     open: bool,
+    /// The sequencer was notified of damage of the store.
+    damage_sent: bool,
     report: Option<Bytes>,
     /// Frames of questions.
     questions: Vec<u8>,
@@ -92,6 +97,11 @@ impl Underway {
 }
 
 impl Outbox {
+    /// Makes one for a follower that reads `store`.
+    pub fn new(store: Store) -> Self {
+        Self { store: Some(store), ..Self::default() }
+    }
+
     /// Puts metrics in place of those that wait.
     pub fn report(&self, metrics: Bytes) {
         self.waiting.lock().report = Some(metrics);
@@ -116,7 +126,8 @@ impl Outbox {
 
     /// There is a connection.
     pub fn open(&self) {
-        self.waiting.lock().open = true;
+        let mut waiting = self.waiting.lock();
+        (waiting.open, waiting.damage_sent) = (true, false);
     }
 
     /// There is none any more: what was not sent is refused, of the rest nothing is known.
@@ -201,6 +212,11 @@ impl Outbox {
             let mut waiting = self.waiting.lock();
             waiting.unsent.drain(..).for_each(|(_, frame)| frames.extend(frame));
             frames.append(&mut waiting.questions);
+            let damage = self.store.as_ref().and_then(Store::damage_report);
+            if let Some(report) = damage.filter(|_| !waiting.damage_sent) {
+                waiting.damage_sent = true;
+                frames.extend(Up::Damaged(report).encode());
+            }
             if let Some(metrics) = waiting.report.take() {
                 frames.extend(Up::Report(metrics).encode());
             }

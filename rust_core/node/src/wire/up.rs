@@ -3,11 +3,12 @@
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
 use foreseal_journal::Identity;
+use foreseal_store::DamageReport;
 
 use super::{WireError, frame::framed};
 
 /// Version of the frames. Another one on the other side is refused by the greeting, whose front never changes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 const MAGIC: &[u8; 8] = b"FSEALFED";
 
@@ -45,6 +46,8 @@ pub enum Up {
         runnable: bool,
         submission: Bytes,
     },
+    /// It found the store that both read damaged.
+    Damaged(DamageReport),
     /// A question that the node only carries. The number is for the answer.
     Ask {
         number: u64,
@@ -57,6 +60,7 @@ const ALIVE: u8 = 2;
 const REPORT: u8 = 3;
 const SUBMIT: u8 = 4;
 const ASK: u8 = 5;
+const DAMAGED: u8 = 6;
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct HelloWire {
@@ -73,6 +77,27 @@ struct SubmitWire {
     number: u64,
     runnable: bool,
     submission: Bytes,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct DamagedWire {
+    table: String,
+    key: Bytes,
+    has_page: bool,
+    page: u64,
+    reason: String,
+}
+
+impl DamagedWire {
+    fn of(report: &DamageReport) -> Self {
+        let DamageReport { table, key, page, reason } = report.clone();
+        Self { table, key: key.into(), has_page: page.is_some(), page: page.unwrap_or_default(), reason }
+    }
+
+    fn report(self) -> DamageReport {
+        let Self { table, key, has_page, page, reason } = self;
+        DamageReport { table, key: key.to_vec(), page: has_page.then_some(page), reason }
+    }
 }
 
 impl Hello {
@@ -108,6 +133,7 @@ impl Up {
             Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
             Self::Alive { next } => framed(ALIVE, |out| next.encode(out)),
             Self::Report(metrics) => framed(REPORT, |out| out.extend_from_slice(metrics)),
+            Self::Damaged(report) => framed(DAMAGED, |out| DamagedWire::of(report).encode(out)),
             Self::Ask { number, question } => framed(ASK, |out| {
                 out.extend_from_slice(&number.to_le_bytes());
                 out.extend_from_slice(question);
@@ -129,6 +155,7 @@ impl Up {
                 let SubmitWire { number, runnable, submission } = exact(kind, &body)?;
                 Self::Submit { number, runnable, submission }
             }
+            DAMAGED => Self::Damaged(exact::<DamagedWire>(kind, &body)?.report()),
             ASK => {
                 let short = WireError::Body { kind, error: alloy_rlp::Error::InputTooShort };
                 let (number, question) = body.split_first_chunk().ok_or(short)?;

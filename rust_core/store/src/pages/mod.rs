@@ -12,6 +12,11 @@ mod walk;
 pub use scrub::{ScrubPosition, Scrubbed};
 pub(crate) use walk::{Found, Walk};
 
+use crate::{
+    error::{FREE, ROOTS},
+    table::Tables,
+};
+
 /// A page that is not what was written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageFault {
@@ -26,6 +31,11 @@ pub struct PageFault {
 }
 
 impl PageFault {
+    /// The table with this name, as another process spells it; empty for none.
+    pub(crate) fn table_named(name: &str) -> &'static str {
+        Tables::NAMES.into_iter().chain([ROOTS, FREE]).find(|table| *table == name).unwrap_or_default()
+    }
+
     /// The fault as an error.
     pub fn error(&self) -> crate::StoreError {
         crate::StoreError::DamagedPage { table: self.table, key: self.key.clone(), page: self.page }

@@ -73,6 +73,16 @@ impl<'e> Walk<'e> {
         Err(StoreError::DamagedPage { table: ROOTS, key: Vec::new(), page: 0 })
     }
 
+    /// Returns `true` if a page, or a run of overflow pages, is what was written there.
+    pub fn is_sound(&self, page: u64) -> Result<bool, StoreError> {
+        let read = if page < 2 {
+            self.pages.meta(page).map(|meta| meta.is_ok())
+        } else {
+            self.pages.page(page).map(|page| page.is_ok())
+        };
+        read.map_err(StoreError::io("read", Path::new(DATA_FILE)))
+    }
+
     /// The trees of LMDB itself, then those of the tables in their order. A table whose root cannot be read is left out: its
     /// fault is found in the tree of roots.
     pub fn trees(&self) -> Result<Vec<Tree>, StoreError> {

@@ -1,0 +1,49 @@
+//! Damage that one process has found and another one has to know of.
+
+use crate::{PageFault, Store, StoreError, pages::Walk};
+
+/// Damage of the store, as one process reports it to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamageReport {
+    pub table: String,
+    pub key: Vec<u8>,
+    /// The page that does not have its checksum; `None` if values do not fit together.
+    pub page: Option<u64>,
+    /// The error in words.
+    pub reason: String,
+}
+
+/// How often a page that does not have its checksum is read: it may be one that a commit writes at the moment.
+const ATTEMPTS: u32 = 3;
+
+impl Store {
+    /// Returns the first damage that was found, for another process that has the same store open.
+    pub fn damage_report(&self) -> Option<DamageReport> {
+        let error = self.damage()?;
+        let (table, key, page) = match error {
+            StoreError::DamagedPage { table, key, page } => (*table, key.clone(), Some(*page)),
+            StoreError::Damaged { table, key, .. } => (*table, key.clone(), None),
+            _ => ("", Vec::new(), None),
+        };
+        Some(DamageReport { table: table.to_owned(), key, page, reason: error.to_string() })
+    }
+
+    /// Reads the page that another process reports as damaged. Unless it proves to be sound, the damage is noted: see
+    /// [`Self::damage`]. Returns `true` if it was noted.
+    pub fn confirm_damage(&self, report: &DamageReport) -> bool {
+        let sound = |page| (0..ATTEMPTS).any(|_| self.has_sound_page(page).unwrap_or(false));
+        if report.page.is_some_and(sound) {
+            return false;
+        }
+        let table = PageFault::table_named(&report.table);
+        self.note_damage(&match report.page {
+            Some(page) => StoreError::DamagedPage { table, key: report.key.clone(), page },
+            None => StoreError::State(report.reason.replacen("store is damaged: ", "", 1)),
+        });
+        true
+    }
+
+    fn has_sound_page(&self, page: u64) -> Result<bool, StoreError> {
+        Walk::begin(self.env())?.is_sound(page)
+    }
+}
