@@ -150,8 +150,14 @@ pub(crate) fn create(meta: &Table, txn: &mut RwTxn<'_>, options: &Options) -> Re
     write(meta, txn, &Progress::NEW)
 }
 
-/// The version that the store has.
+/// The version that the store has; that of before an upgrade that has begun.
 pub(crate) fn schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
+    let written = written_schema(meta, txn)?;
+    Ok(begun(meta, txn)?.map_or(written, |begun| begun.to.saturating_sub(1)))
+}
+
+/// The version that a program needs to know to write the store.
+fn written_schema(meta: &Table, txn: &RoTxn<'_>) -> Result<u32, StoreError> {
     let damaged = |why| meta.damaged(SCHEMA_KEY, why);
     let schema = meta.get(txn, SCHEMA_KEY)?.ok_or_else(|| damaged("it is missing"))?;
     match u32::from_be_bytes(schema.try_into().map_err(|_| damaged("it does not have 4 bytes"))?) {
@@ -181,6 +187,14 @@ fn write_origins(meta: &Table, txn: &mut RwTxn<'_>, origins: &[Origin]) -> Resul
     meta.put(txn, ORIGINS_KEY, &sealed(&bytes))
 }
 
+/// The place where a step of an upgrade to schema `to` goes on; empty at first. What was begun by a program that did not record
+/// the schema is begun again: an older program may have written the store since.
+pub(crate) fn upgrade_place(meta: &Table, txn: &RoTxn<'_>, to: u32) -> Result<Vec<u8>, StoreError> {
+    let recorded = written_schema(meta, txn)? == to;
+    let begun = begun(meta, txn)?.filter(|begun| recorded && begun.to == to);
+    Ok(begun.map(|begun| begun.place).unwrap_or_default())
+}
+
 /// The step of an upgrade that was begun.
 pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<Begun>, StoreError> {
     let Some(stored) = unsealed_any(meta, txn, UPGRADE_KEY)? else { return Ok(None) };
@@ -189,8 +203,9 @@ pub(crate) fn begun(meta: &Table, txn: &RoTxn<'_>) -> Result<Option<Begun>, Stor
     Ok(Some(Begun { to: u32::from_be_bytes(*to), place: place.to_vec() }))
 }
 
-/// Notes where a step of an upgrade goes on.
+/// Notes where a step of an upgrade goes on. From the first piece on, programs of the schema before refuse the store.
 pub(crate) fn begin(meta: &Table, txn: &mut RwTxn<'_>, begun: &Begun) -> Result<(), StoreError> {
+    meta.put(txn, SCHEMA_KEY, &begun.to.to_be_bytes())?;
     meta.put(txn, UPGRADE_KEY, &sealed(&[begun.to.to_be_bytes().as_slice(), &begun.place].concat()))
 }
 
@@ -205,7 +220,7 @@ pub(crate) fn arrive(meta: &Table, txn: &mut RwTxn<'_>, origin: &Origin) -> Resu
 
 /// Refuses another chain, and what is newer than this program. An older schema is for the caller to upgrade.
 pub(crate) fn check(meta: &Table, txn: &RoTxn<'_>, options: &Options) -> Result<(), StoreError> {
-    let found = schema(meta, txn)?;
+    let found = written_schema(meta, txn)?;
     if found > SCHEMA {
         return Err(StoreError::NewerSchema { found, supported: SCHEMA });
     }

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A step is done in pieces, so that the largest store needs no transaction that holds all of it, and a crash loses one
-//! piece. The last piece of a step sets the schema: a store is of one schema or of the other, with the pieces so far beside it.
+//! piece. The first piece sets the schema, so that programs of the one before refuse the store, and records that the step has
+//! begun; the last piece removes that record. Only a program that goes on with the step opens the store in between.
 //! A newer schema adds a row to [`STEPS`]; rows stay for good.
 
 use std::ops::ControlFlow;
@@ -93,8 +94,7 @@ fn take(
             return Err(StoreError::Interrupted);
         }
         let mut txn = env.write_txn()?;
-        let begun = meta::begun(meta, &txn)?.filter(|begun| begun.to == to);
-        let place = begun.map(|begun| begun.place).unwrap_or_default();
+        let place = meta::upgrade_place(meta, &txn, to)?;
         let piece = (step.work)(tables, &mut txn, &place)?;
         match piece {
             Piece::More { place, done: so_far, of: all } => {
@@ -172,6 +172,11 @@ mod tests {
             } else {
                 3
             }));
+            if pieces > 0 && pieces < u64::from(ENTRIES) {
+                // A program of schema 3 that opens it now refuses it.
+                let refused = meta::check(&meta, &env.read_txn().unwrap(), &options);
+                assert_eq!(refused, Err(StoreError::NewerSchema { found: 4, supported: 3 }));
+            }
             let mut told = Vec::new();
             upgrade(&env, &tables, &options, WAY, &mut |upgrading| {
                 told.push(upgrading.to);
