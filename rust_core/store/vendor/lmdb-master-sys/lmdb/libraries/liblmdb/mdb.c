@@ -7083,6 +7083,27 @@ release:
 	return 0;
 }
 
+/* FORESEAL */
+/** Check that a page with a checksum is a run of overflow pages that has room for a value.
+ * @param[in] size the size of the value, zero if it is not read.
+ */
+static int
+mdb_run_check(MDB_cursor *mc, const MDB_page *omp, pgno_t pgno, size_t size)
+{
+	size_t room;
+
+	if (IS_OVERFLOW(omp)) {
+		room = (size_t)mc->mc_txn->mt_env->me_psize * omp->mp_pages - PAGEHDRSZ;
+		if (omp->mp_flags & P_SUM)
+			room -= SUMSIZE;
+		if (size <= room)
+			return MDB_SUCCESS;
+	}
+	mdb_bad_pgno = pgno;
+	mc->mc_txn->mt_flags |= MDB_TXN_ERROR;
+	return MDB_CORRUPTED;
+}
+
 /** Return the data associated with a given node.
  * @param[in] mc The cursor for this operation.
  * @param[in] leaf The node being read.
@@ -7114,6 +7135,8 @@ mdb_node_read(MDB_cursor *mc, MDB_node *leaf, MDB_val *data)
 		DPRINTF(("read overflow page %"Yu" failed", pgno));
 		return rc;
 	}
+	if ((rc = mdb_run_check(mc, omp, pgno, data->mv_size)) != 0)	/* FORESEAL */
+		return rc;
 	data->mv_data = METADATA(omp);
 	MC_SET_OVPG(mc, omp);
 
@@ -8218,7 +8241,8 @@ current:
 			int level, ovpages, dpages = OVPAGES(data->mv_size, env->me_psize);
 
 			memcpy(&pg, olddata.mv_data, sizeof(pg));
-			if ((rc2 = mdb_page_get(mc, pg, &omp, &level)) != 0)
+			if ((rc2 = mdb_page_get(mc, pg, &omp, &level)) != 0 ||
+				(rc2 = mdb_run_check(mc, omp, pg, 0)) != 0)	/* FORESEAL */
 				return rc2;
 			ovpages = omp->mp_pages;
 
@@ -8530,6 +8554,7 @@ _mdb_cursor_del(MDB_cursor *mc, unsigned int flags)
 
 		memcpy(&pg, NODEDATA(leaf), sizeof(pg));
 		if ((rc = mdb_page_get(mc, pg, &omp, NULL)) ||
+			(rc = mdb_run_check(mc, omp, pg, 0)) ||	/* FORESEAL */
 			(rc = mdb_ovpage_free(mc, omp)))
 			goto fail;
 	}
@@ -10640,6 +10665,9 @@ mdb_env_cwalk(mdb_copy *my, pgno_t *pg, int flags)
 						rc = mdb_page_get(&mc, pg, &omp, NULL);
 						if (rc)
 							goto done;
+						rc = mdb_run_check(&mc, omp, pg, NODEDSZ(ni));	/* FORESEAL */
+						if (rc)
+							goto done;
 						if (my->mc_wlen[toggle] >= MDB_WBUF) {
 							rc = mdb_env_cthr_toggle(my, 1);
 							if (rc)
@@ -11362,7 +11390,9 @@ mdb_drop0(MDB_cursor *mc, int subs)
 						rc = mdb_page_get(mc, pg, &omp, NULL);
 						if (rc != 0)
 							goto done;
-						mdb_cassert(mc, IS_OVERFLOW(omp));
+						rc = mdb_run_check(mc, omp, pg, 0);	/* FORESEAL */
+						if (rc != 0)
+							goto done;
 						rc = mdb_midl_append_range(&txn->mt_free_pgs,
 							pg, omp->mp_pages);
 						if (rc)
