@@ -14,7 +14,7 @@ use std::{
 };
 
 use foreseal_journal::{EndMark, OfflineError, RealDisk, Report, check, journal_folder, recorded_end};
-use foreseal_store::{Fault, Options, Store, StoreError, Verifying};
+use foreseal_store::{Fault, MetaFault, Options, Store, StoreError, Verifying};
 use foreseal_types::ChainSpec;
 
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
 };
 
 const STORE: &str = "store";
+const DATA: &str = "data.mdb";
 const RESTORED: &str = "store.restored";
 
 const UNKNOWN_PROGRESS: &str = "the newest block of the damaged store cannot be read: if the journal has lost its end, only a \
@@ -60,6 +61,9 @@ pub enum RepairMethod {
     Nothing,
     /// What is sound is copied, and the rest made again from it.
     Rewrite,
+    /// One of the two meta pages is damaged: the sound one replaces it in a copy of the store, and the journal is replayed from
+    /// there.
+    MetaPage,
     /// The store of the backup takes its place, and the journal is replayed from there.
     Backup,
     /// The whole journal is replayed.
@@ -153,7 +157,14 @@ impl<'p> StoreRepair<'p> {
 
     /// Verifies the store, and chooses what to do. Changes nothing.
     pub fn plan(&self, watch: Watch<'_>) -> Result<RepairPlan, StoreRepairError> {
-        let (faults, fault_count, derived) = match self.survey(watch) {
+        let survey = self.survey(watch);
+        if survey.is_err()
+            && let Some(fault) = self.meta_fault()?
+        {
+            let faults = vec![Fault { table: "", key: Vec::new(), why: fault.to_string() }];
+            return Ok(RepairPlan { faults, fault_count: 1, method: RepairMethod::MetaPage, warning: None });
+        }
+        let (faults, fault_count, derived) = match survey {
             Ok(found) => found,
             // What cannot be opened has a fault of its own.
             Err(error) if error.is_damage() || is_lost(&error) => {
@@ -245,6 +256,7 @@ impl<'p> StoreRepair<'p> {
                 };
                 drop(self.open()?.rewrite(repaired, &mut report)?);
             }
+            RepairMethod::MetaPage => self.copy_with_meta_page(repaired)?,
             RepairMethod::Backup => self.restore(repaired, watch)?,
             RepairMethod::Replay => {}
         }
@@ -254,6 +266,23 @@ impl<'p> StoreRepair<'p> {
             self.folders.undo()?;
         }
         replayed
+    }
+
+    /// The damaged one of two meta pages, where the other one is sound.
+    fn meta_fault(&self) -> Result<Option<MetaFault>, StoreError> {
+        let there = self.folders.store.join(DATA).exists();
+        if there { MetaFault::find(&self.folders.store) } else { Ok(None) }
+    }
+
+    /// Copies the store, and in the copy the sound meta page over the damaged one.
+    fn copy_with_meta_page(&self, repaired: &Path) -> Result<(), StoreRepairError> {
+        let Some(fault) = self.meta_fault()? else {
+            return Err(StoreRepairError::Impossible("no meta page is damaged any more"));
+        };
+        fs::create_dir(repaired).map_err(io_error("create", repaired))?;
+        let (from, to) = (self.folders.store.join(DATA), repaired.join(DATA));
+        fs::copy(&from, &to).map_err(io_error("copy", &from))?;
+        Ok(fault.repair(repaired)?)
     }
 
     /// Makes the store of the backup ready.

@@ -157,3 +157,27 @@ fn a_repair_that_was_killed_between_two_stores_is_undone() {
         assert!(matches!(unfinished, StoreRepairError::Unfinished(_)), "{unfinished}");
     }
 }
+
+#[test]
+fn one_damaged_meta_page_is_replaced_by_the_other() {
+    // Beside the pages' checksum: the magic number, and a root.
+    for (page, at) in [(0, 16), (1, 16), (0, 100), (1, 100)] {
+        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+        let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
+        let settings = settings(datadir, &wallets);
+        chain(&settings, &wallets, &clock);
+        let data = datadir.join("store/data.mdb");
+        let mut bytes = fs::read(&data).unwrap();
+        bytes[page * 4096 + at] ^= 4;
+        fs::write(&data, &bytes).unwrap();
+        assert!(Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).is_err());
+        let found = plan(datadir);
+        assert_eq!((found.method, found.fault_count), (RepairMethod::MetaPage, 1));
+        let place = format!("data.mdb at offset {}", page * 4096);
+        assert!(found.faults[0].why.contains(&place), "{}", found.faults[0].why);
+        apply(datadir, &settings.store).unwrap();
+        assert_eq!(fs::read(datadir.join("store.damaged/data.mdb")).unwrap(), bytes);
+        let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+        assert_eq!(bench.view().latest().number(), 10);
+    }
+}

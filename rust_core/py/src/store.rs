@@ -237,6 +237,7 @@ impl PyRepair {
         let (method, why) = match plan.method {
             RepairMethod::Nothing => ("nothing", None),
             RepairMethod::Rewrite => ("rewrite", None),
+            RepairMethod::MetaPage => ("meta-page", None),
             RepairMethod::Backup => ("backup", None),
             RepairMethod::Replay => ("replay", None),
             RepairMethod::Impossible(why) => ("impossible", Some(why)),
@@ -247,7 +248,7 @@ impl PyRepair {
 }
 
 /// Says what is damaged in the store of the data directory `dir`, and how it would be repaired; with `confirm` repairs it. JSON: `faults`
-/// and `fault_count` as of `db_verify`; `method`, one of nothing, rewrite, backup, replay and impossible, which has a `why`;
+/// and `fault_count` as of `db_verify`; `method`, one of nothing, rewrite, meta-page, backup, replay and impossible, which has a `why`;
 /// `warning`, what the damaged store can no longer prove, or null; `repaired`. `backup` is the folder of a backup. `progress` is called as progress(part, done, of).
 ///
 /// Raises NodeError: kind "in-use" while a node runs on `dir`. What `progress` raises, and Ctrl-C, ends it.

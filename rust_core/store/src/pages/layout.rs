@@ -16,6 +16,7 @@ const MARK: u32 = 0x5355;
 const BRANCH: u16 = 0x01;
 const LEAF: u16 = 0x02;
 const OVERFLOW: u16 = 0x04;
+const META: u16 = 0x08;
 const SUM: u16 = 0x80;
 const SUM_BITS: u16 = 0x3f00;
 
@@ -23,6 +24,11 @@ const SUM_BITS: u16 = 0x3f00;
 const BIG: u16 = 0x01;
 /// A node's value is the root of a table.
 const TABLE: u16 = 0x02;
+
+/// Begins the content of a meta page.
+const MAGIC: u32 = 0xbeef_c0de;
+/// Of LMDB's data format.
+const VERSION: u32 = 1;
 
 /// Root of an empty tree.
 pub(super) const NO_PAGE: u64 = u64::MAX;
@@ -113,6 +119,20 @@ impl PageFile {
         };
         Ok(if sound { Ok(meta) } else { Err(Bad) })
     }
+}
+
+/// Returns `true` if a page is a meta page as LMDB wrote it, in a file with pages of this size.
+pub(crate) fn is_sound_meta(bytes: &[u8], page_size: usize) -> bool {
+    let word = |at: usize| u64_at(bytes, HEADER + at);
+    let (Some(covered), Some(found)) = (bytes.get(HEADER + 16..HEADER + 136), word(136)) else {
+        return false;
+    };
+    let sum = u64::from(crc32c::crc32c(covered)) | u64::from(MARK) << 32;
+    u16_at(bytes, 10) == Some(META)
+        && u32_at(bytes, HEADER) == Some(MAGIC)
+        && u32_at(bytes, HEADER + 4) == Some(VERSION)
+        && u32_at(bytes, HEADER + 24).map(|size| size as usize) == Some(page_size)
+        && (found == 0 || found == sum)
 }
 
 /// The flags of a page whose header is as it was written, and the rest as well unless it is a run.

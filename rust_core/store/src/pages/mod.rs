@@ -9,6 +9,7 @@ mod layout;
 mod scrub;
 mod walk;
 
+pub(crate) use layout::is_sound_meta;
 pub use scrub::{ScrubPosition, Scrubbed};
 pub(crate) use walk::{Found, Walk};
 

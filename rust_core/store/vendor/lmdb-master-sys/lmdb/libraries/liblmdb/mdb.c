@@ -4439,7 +4439,7 @@ mdb_env_read_header(MDB_env *env, int prev, MDB_meta *meta)
 	MDB_metabuf	pbuf;
 	MDB_page	*p;
 	MDB_meta	*m;
-	int			i, rc, off;
+	int			i, rc, off, tries;
 	enum { Size = sizeof(pbuf) };
 
 	/* We don't know the page size yet, so use a minimum value.
@@ -4450,6 +4450,10 @@ mdb_env_read_header(MDB_env *env, int prev, MDB_meta *meta)
 #ifdef _WIN32
 		DWORD len;
 		OVERLAPPED ov;
+#endif
+		tries = 0;
+again:
+#ifdef _WIN32
 		memset(&ov, 0, sizeof(ov));
 		ov.Offset = off;
 		rc = ReadFile(env->me_fd, &pbuf, Size, &len, &ov) ? (int)len : -1;
@@ -4485,8 +4489,12 @@ mdb_env_read_header(MDB_env *env, int prev, MDB_meta *meta)
 			return MDB_VERSION_MISMATCH;
 		}
 
-		if ((rc = mdb_meta_verify(m, i)) != MDB_SUCCESS)
+		if ((rc = mdb_meta_verify(m, i)) != MDB_SUCCESS) {
+			/* FORESEAL: A commit of another process may write it at this moment. */
+			if (++tries < 100)
+				goto again;
 			return rc;
+		}
 
 		if (off == 0 || (prev ? m->mm_txnid < meta->mm_txnid : m->mm_txnid > meta->mm_txnid))
 			*meta = *m;
