@@ -235,3 +235,57 @@ fn a_store_of_schema_2_gets_checksums() {
         assert!(store.verify(&mut |_| ControlFlow::Continue(())).unwrap().is_clean());
     }
 }
+
+/// A leaf page with its checksum.
+fn seal(page: &mut [u8]) {
+    let flags = u16::from_ne_bytes([page[10], page[11]]) & 0xff;
+    let sum = foreseal_fold(crc32c::crc32c_append(flags.into(), &page[12..]));
+    page[8..10].copy_from_slice(&((sum & 0xffff) as u16).to_ne_bytes());
+    page[10..12].copy_from_slice(&(flags | ((sum >> 16) << 8) as u16).to_ne_bytes());
+}
+
+/// Changes the node of a key whose value is on pages of its own, in every leaf page that has one, and the checksums with it.
+fn change_node(folder: &Path, wanted: &[u8], change: impl Fn(&mut [u8], u64)) {
+    let data = folder.join("data.mdb");
+    let mut bytes = std::fs::read(&data).unwrap();
+    let mut changed = 0;
+    for (number, page) in (0_u64..).zip(bytes.chunks_exact_mut(damage::PAGE)).skip(2) {
+        let word = |page: &[u8], at: usize| usize::from(u16::from_ne_bytes([page[at], page[at + 1]]));
+        if word(page, 10) & 0x82 != 0x82 || page[..8] != number.to_ne_bytes() {
+            continue;
+        }
+        for at in (16..word(page, 12)).step_by(2) {
+            let node = word(page, at);
+            let key = node + 8..node + 8 + word(page, node + 6);
+            if word(page, node + 4) & 1 == 1 && &page[key] == wanted {
+                change(&mut page[node..], number);
+                changed += 1;
+            }
+        }
+        seal(page);
+    }
+    assert!(changed > 0);
+    std::fs::write(data, bytes).unwrap();
+}
+
+#[test]
+fn a_value_is_read_only_from_a_run_with_room_for_it() {
+    let at_page = |node: &mut [u8], page: u64| node[13..21].copy_from_slice(&page.to_ne_bytes());
+    let of_length = |node: &mut [u8], _: u64| node[2..4].copy_from_slice(&1_u16.to_ne_bytes());
+    let changes: [&dyn Fn(&mut [u8], u64); 2] = [&at_page, &of_length];
+    for change in changes {
+        let (folder, _, _) = filled(5);
+        let write = |length: usize| {
+            let env = dump::open(folder.path());
+            let mut txn = env.write_txn().unwrap();
+            dump::table(&env, "meta").put(&mut txn, b"large", &vec![7; length]).map_err(|e| e.to_string())?;
+            txn.commit().map_err(|e| e.to_string())
+        };
+        write(6_000).unwrap();
+        change_node(folder.path(), b"large", change);
+        let env = dump::open(folder.path());
+        let table = dump::table(&env, "meta");
+        let read = table.get(&env.read_txn().unwrap(), b"large").map(|value| value.map(<[u8]>::len));
+        assert!(matches!(read, Err(heed::Error::Mdb(heed::MdbError::Corrupted))), "{read:?}");
+    }
+}
