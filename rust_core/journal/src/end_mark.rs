@@ -4,6 +4,7 @@
 
 use std::{
     fmt,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -78,14 +79,28 @@ pub struct EndMark {
     pub next: u64,
     /// Hash of that append.
     pub hash: B256,
-    /// Sequence number from which a repair has accepted a loss: appends from there on existed twice.
+    /// Sequence number from which the newest repair has accepted a loss: appends from there on existed twice.
     pub repaired_at: Option<u64>,
+    /// Sequence number after the newest append that it gave up.
+    pub repaired_end: u64,
+    /// Appends have followed that repair: a loss from now on is another one.
+    pub resumed: bool,
     pub tip: Tip,
     /// How often the mark was written; the newer slot has the greater number.
     count: u64,
 }
 
 impl EndMark {
+    /// Returns `true` if a repair has accepted that the journal ends before append `next`, and no append has followed.
+    pub fn accepts_end(&self, next: u64) -> bool {
+        self.repaired_at == Some(next) && !self.resumed
+    }
+
+    /// Sequence numbers of the appends that the newest repair gave up.
+    pub fn given_up(&self) -> Range<u64> {
+        self.repaired_at.map_or(0..0, |from| from..self.repaired_end)
+    }
+
     #[cfg(test)]
     pub(crate) fn chain(&self) -> Chain {
         Chain { sequence: self.next, previous: self.hash }
@@ -120,6 +135,8 @@ impl EndMark {
         put(&index.to_le_bytes());
         put(step_hash.as_slice());
         put(&self.tip.transactions.to_le_bytes());
+        put(&self.repaired_end.to_le_bytes());
+        put(&[self.resumed.into()]);
         let check = crc32c::crc32c(&slot[..CHECK]);
         slot[CHECK..].copy_from_slice(&check.to_le_bytes());
         slot
@@ -156,7 +173,9 @@ impl EndMark {
             step: Some(step).filter(|(number, ..)| *number != NONE),
             transactions: input.number(),
         };
-        Ok(Some(Self { state, epoch, writer, next, hash, repaired_at, tip, count }))
+        let repaired_end = input.number();
+        let resumed = input.bytes() == [1];
+        Ok(Some(Self { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count }))
     }
 }
 
@@ -260,22 +279,34 @@ pub(crate) struct EndFile {
 
 impl EndFile {
     /// Makes the caller the writer of the journal in `dir`, durably, with the next epoch. The mark says that the journal
-    /// is in `state` and ends at `chain`.
+    /// is in `state` and ends at `chain`. A repair gives up the appends before number `given_up`.
     pub fn take_over(
         disk: &dyn Disk,
         dir: &Path,
         before: Option<EndMark>,
         (state, chain, tip): (EndState, Chain, Tip),
         writer: [u8; 16],
+        given_up: u64,
     ) -> Result<Self, JournalError> {
-        let repaired_at = match state {
-            EndState::Repaired => Some(chain.sequence),
-            EndState::Open | EndState::Closed => before.and_then(|mark| mark.repaired_at),
+        let (repaired_at, repaired_end) = match (state, before) {
+            (EndState::Repaired, before) => {
+                // A repair that is done again gives up as much as before.
+                let again = before.filter(|mark| mark.accepts_end(chain.sequence));
+                let recorded = before.map_or(0, |mark| mark.next);
+                let end = again.map_or(0, |mark| mark.repaired_end).max(recorded).max(given_up);
+                (Some(chain.sequence), end)
+            }
+            (_, Some(mark)) => (mark.repaired_at, mark.repaired_end),
+            (_, None) => (None, 0),
         };
+        let resumed = state != EndState::Repaired
+            && before
+                .is_some_and(|mark| mark.resumed || mark.repaired_at.is_some_and(|at| chain.sequence > at));
         let epoch = before.map_or(0, |mark| mark.epoch).saturating_add(1);
         let (next, hash) = (chain.sequence, chain.previous);
         let count = before.map_or(0, |mark| mark.count);
-        let mark = EndMark { state, epoch, writer, next, hash, repaired_at, tip, count };
+        let mark =
+            EndMark { state, epoch, writer, next, hash, repaired_at, repaired_end, resumed, tip, count };
         let path = end_path(dir);
         let opened = match disk.open(&path, true) {
             Ok(file) => Some(file),
@@ -333,12 +364,17 @@ impl EndFile {
         }
     }
 
-    /// Records an append that is durable. Not synced: a mark that is older than the journal proves less, never too much.
+    /// Records an append that is durable. Not synced: a mark that is older than the journal proves less, never too much. The first
+    /// one after a repair is synced: from then on no loss is accepted any more.
     pub fn advance(&mut self, chain: Chain, records: &[Record]) -> Result<(), JournalError> {
         for record in records {
             self.mark.tip.apply(record);
         }
         (self.mark.next, self.mark.hash) = (chain.sequence, chain.previous);
+        if self.mark.repaired_at.is_some() && !self.mark.resumed {
+            self.mark.resumed = true;
+            return self.write_both();
+        }
         self.write_slot()
     }
 
@@ -397,6 +433,8 @@ mod tests {
             next: 12,
             hash: B256::repeat_byte(1),
             repaired_at: Some(4),
+            repaired_end: 8,
+            resumed: true,
             tip: Tip {
                 block: Some((2, B256::repeat_byte(2))),
                 step: Some((3, 1, B256::repeat_byte(3))),
@@ -422,7 +460,7 @@ mod tests {
         let disk = SimulatedDisk::default();
         let dir = Path::new("data/journal");
         let state = (EndState::Open, mark().chain(), Tip::default());
-        let made = EndFile::take_over(&disk, dir, None, state, [1; 16]).unwrap().mark;
+        let made = EndFile::take_over(&disk, dir, None, state, [1; 16], 0).unwrap().mark;
         assert_eq!((made.epoch, made.next), (1, 12));
         let path = end_path(dir);
         let whole = disk.content(&path).unwrap();

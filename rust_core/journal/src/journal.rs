@@ -1,6 +1,7 @@
 //! The journal as its one writer sees it.
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -140,9 +141,9 @@ impl Journal {
         self.end.mark.epoch
     }
 
-    /// Sequence number from which appends existed that a repair has given up.
-    pub fn repaired_at(&self) -> Option<u64> {
-        self.end.mark.repaired_at
+    /// Sequence numbers of the appends that the newest repair gave up.
+    pub fn given_up(&self) -> Range<u64> {
+        self.end.mark.given_up()
     }
 
     /// Checks that no other process has opened the journal since.

@@ -65,7 +65,7 @@ pub(crate) fn recover(
         compared.check(chain, end_place(&end), dir)?;
     }
     if let Some(FoundEnd { mark, damaged }) = recorded {
-        recovery.loss_accepted = mark.repaired_at == Some(chain.sequence);
+        recovery.loss_accepted = mark.accepts_end(chain.sequence);
         recovery.damaged_end = damaged;
     }
     if let Some(offset) = recovery.damaged_end {
@@ -97,7 +97,7 @@ pub(crate) fn recover(
     recovery.segments = segments.len() as u64;
     let writer = writer_id(&options, recorded.map(|found| found.mark));
     let state = (EndState::Open, chain, compared.tip);
-    let end_file = EndFile::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer)?;
+    let end_file = EndFile::take_over(&*disk, dir, recorded.map(|found| found.mark), state, writer, 0)?;
     let journal = Journal {
         end: end_file,
         path: dir.join(segment_name(header.number)),

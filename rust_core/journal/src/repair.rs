@@ -50,6 +50,8 @@ pub struct Repair {
     loss: Loss,
     /// Something is to be cut.
     cut: bool,
+    /// Sequence number after the newest append that is given up.
+    until: u64,
 }
 
 /// Says what the journal in `dir` holds and, when it is corrupt or ends before its recorded end, prepares to accept that:
@@ -81,20 +83,26 @@ pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Re
         loss.tip = Some(mark.tip).filter(|_| mark.next > next);
         loss.appends = loss.appends.max(mark.next.saturating_sub(next));
     }
-    Ok((report, Some(Repair { disk, dir: dir.to_owned(), loss, cut })))
+    let until = next.saturating_add(loss.appends);
+    Ok((report, Some(Repair { disk, dir: dir.to_owned(), loss, cut, until })))
 }
 
 /// Prepares to record that whatever followed the end of a sound journal is lost. For when another record than the journal's
 /// own proves that more existed.
 pub fn plan_acceptance(dir: &Path, disk: Arc<dyn Disk>) -> Result<Repair, JournalError> {
     let Examined { end, .. } = examine(dir, disk.clone())?;
-    Ok(Repair { disk, dir: dir.to_owned(), loss: Loss::nothing(end), cut: false })
+    Ok(Repair { disk, dir: dir.to_owned(), loss: Loss::nothing(end), cut: false, until: 0 })
 }
 
 impl Repair {
     /// What [`Self::apply`] gives up.
     pub fn loss(&self) -> &Loss {
         &self.loss
+    }
+
+    /// Gives up every append before number `next`, as another record than the journal's own proves that they existed.
+    pub fn give_up_until(&mut self, next: u64) {
+        self.until = self.until.max(next);
     }
 
     /// Cuts. After a crash in the middle the journal is still corrupt, or what is left of the damage is a torn
@@ -127,7 +135,8 @@ impl Repair {
         };
         // No process writes as this one.
         let writer = [0; 16];
-        EndFile::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer).map(drop)
+        EndFile::take_over(&**disk, dir, before, (EndState::Repaired, chain, tip), writer, self.until)
+            .map(drop)
     }
 
     fn cut(&self) -> Result<(), JournalError> {

@@ -163,13 +163,36 @@ fn only_a_repair_continues_after_a_loss() {
     assert_eq!(loss.place, Place { segment: 5, offset: 3584 });
     repair.apply().unwrap();
     let (mut journal, recovery) = open(&disk, 3).unwrap();
-    assert!(recovery.loss_accepted && journal.repaired_at() == Some(7));
+    assert!(recovery.loss_accepted && journal.given_up() == (7..9));
     assert!(read(&journal) == plan[..7]);
     journal.append(&records(&plan[0])).unwrap();
     drop(journal);
     let (journal, recovery) = open(&disk, 4).unwrap();
     assert!(!recovery.loss_accepted, "the journal has continued");
-    assert_eq!(journal.repaired_at(), Some(7));
+    assert_eq!(journal.given_up(), 7..9);
+}
+
+/// The disk loses acknowledged appends a second time.
+#[test]
+fn an_accepted_loss_is_no_longer_accepted_once_an_append_follows() {
+    let (disk, plan) = closed();
+    disk.remove_file(&path(6));
+    let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
+    repair.unwrap().apply().unwrap();
+    let (mut journal, _) = open(&disk, 3).unwrap();
+    let before = disk.content(&path(5)).unwrap();
+    let files = disk.files();
+    journal.append(&records(&plan[0])).unwrap();
+    journal.append(&records(&plan[1])).unwrap();
+    drop(journal);
+    // What is recorded is durable with the first append.
+    disk.lose_power(5);
+    disk.files().iter().filter(|file| !files.contains(file)).for_each(|file| disk.remove_file(file));
+    disk.set_content(&path(5), &before);
+    assert_eq!(open(&disk, 4).map(|_| ()).unwrap_err().to_string().contains("has lost"), true);
+    let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
+    repair.unwrap().apply().unwrap();
+    assert_eq!(open(&disk, 5).unwrap().0.given_up().start, 7);
 }
 
 #[test]

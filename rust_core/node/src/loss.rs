@@ -188,6 +188,9 @@ impl JournalRepair {
         if repair.is_none() && chain.is_some() {
             repair = Some(journal.plan_acceptance()?);
         }
+        if let (Some(repair), Some(chain)) = (&mut repair, &chain) {
+            repair.give_up_until(chain.next.saturating_add(chain.appends));
+        }
         Ok(Self { journal, repair, report, chain })
     }
 

@@ -323,7 +323,7 @@ impl<'p> StoreRepair<'p> {
 
 /// Returns `true` if a repair of the journal has accepted that it ends before append `next`.
 fn accepts(end: Option<&EndMark>, next: u64) -> bool {
-    end.is_some_and(|end| end.repaired_at == Some(next))
+    end.is_some_and(|end| end.accepts_end(next))
 }
 
 /// Returns `true` if there is no store that could be opened.

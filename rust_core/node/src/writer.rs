@@ -1,6 +1,7 @@
 //! The thread that writes: replay, then produce or only serve, then save the pool.
 
 use std::{
+    ops::Range,
     path::Path,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -60,7 +61,7 @@ impl Writer {
         let files = (self.store.clone(), surroundings.disk, self.shared.beside_store());
         let started = start(&self.datadir, self.spec.clone(), &self.settings, files, &mut report)?;
         self.shared.set_gauge(started.link.gauge());
-        let (past, repaired_at) = (started.journal.past(), started.journal.repaired_at());
+        let (past, given_up) = (started.journal.past(), started.journal.given_up());
         if let Some(room) = self.room() {
             let log = FrameLog::new(started.journal.next_sequence(), room);
             self.shared.set_frames(Arc::new(log));
@@ -72,7 +73,7 @@ impl Writer {
         let produces = self.settings.produce;
         self.shared.set_phase(if produces { Phase::Producing } else { Phase::Serving });
         self.control.open(sequencer.clone());
-        self.serve_followers(past, repaired_at)?;
+        self.serve_followers(past, given_up)?;
         Ok(produces.then(|| Producer::new(sequencer)))
     }
 
@@ -89,7 +90,7 @@ impl Writer {
     }
 
     /// Serves followers, if that is wanted. `past` is the journal.
-    fn serve_followers(&self, past: Past, repaired_at: Option<u64>) -> Result<(), NodeError> {
+    fn serve_followers(&self, past: Past, given_up: Range<u64>) -> Result<(), NodeError> {
         let Some(log) = self.shared.frames() else { return Ok(()) };
         let by_hand = |_| Pace::by_hand(self.shared.clock.clone(), NEAR_BY_HAND);
         let Settings { produce, ref production, finality, .. } = self.settings;
@@ -103,7 +104,7 @@ impl Writer {
             pace: self.by_hand.map(by_hand).unwrap_or_default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
-            repaired_at,
+            given_up,
         };
         let source = self.source.get_or_init(|| Arc::new(source));
         let mut server = self.server.lock();

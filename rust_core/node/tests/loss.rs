@@ -161,7 +161,10 @@ fn a_follower_that_has_seen_more_stops_production() {
 
     // Once the loss is accepted, nobody stops.
     let plan = OfflineJournal::lock(&datadir).unwrap();
-    plan.plan_acceptance().unwrap().apply().unwrap();
+    let mut repair = plan.plan_acceptance().unwrap();
+    let next = foreseal_journal::check(plan.folder(), Arc::new(RealDisk)).unwrap();
+    repair.give_up_until(next.first_sequence + next.appends + 2);
+    repair.apply().unwrap();
     drop(plan);
     let sequencer = open();
     caught_up(&sequencer.node, &follower);

@@ -212,9 +212,9 @@ impl<W: Write> Talk<W> {
         let (sequence, hash) = match cursor {
             Cursor::From { sequence } if sequence <= next => return Ok(sequence),
             Cursor::After { sequence, hash } if sequence < next => (sequence, hash),
-            Cursor::From { sequence } | Cursor::After { sequence, .. } => {
-                return Err(self.contradicted(sequence, next));
-            }
+            // Its store has what comes before.
+            Cursor::From { sequence } => return Err(self.contradicted(sequence.saturating_sub(1), next)),
+            Cursor::After { sequence, .. } => return Err(self.contradicted(sequence, next)),
         };
         let found = self.source.past.until(next).wholes(sequence)?.next().transpose()?;
         match found {
@@ -229,7 +229,7 @@ impl<W: Write> Talk<W> {
     /// The follower has an append that the journal, which ends before `next`, does not have. Production stops rather than
     /// contradict what was visible, unless a repair has given up that append.
     fn contradicted(&self, sequence: u64, next: u64) -> Left {
-        let accepted = self.source.repaired_at.is_some_and(|repaired| repaired <= sequence);
+        let accepted = self.source.given_up.contains(&sequence);
         if !accepted && !mutant!("ignore-cursor") {
             let reason = format!(
                 "follower {:?} has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \

@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     net::Shutdown,
+    ops::Range,
     os::{
         fd::OwnedFd,
         unix::{
@@ -45,8 +46,8 @@ pub(crate) struct Source {
     pub peers: Peers,
     /// How many listen to the pool, locked while that changes.
     pub listeners: Mutex<usize>,
-    /// Sequence number from which appends existed that a repair has given up: followers may have seen those.
-    pub repaired_at: Option<u64>,
+    /// Sequence numbers of appends that a repair has given up: followers may have seen those.
+    pub given_up: Range<u64>,
 }
 
 /// The listening socket, and a thread for each follower.
@@ -195,7 +196,7 @@ mod tests {
             pace: Pace::default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
-            repaired_at: None,
+            given_up: 0..0,
         }
     }
 
