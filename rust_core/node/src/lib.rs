@@ -10,6 +10,7 @@ mod chain_file;
 mod changes;
 mod checked_file;
 mod clock;
+mod contradiction;
 mod control;
 mod datadir;
 mod draft;

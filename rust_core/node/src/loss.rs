@@ -1,6 +1,10 @@
 //! What is lost where the journal ends before another record of this node proves that it went on.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use alloy_primitives::B256;
 use foreseal_journal::{
@@ -9,7 +13,9 @@ use foreseal_journal::{
 use foreseal_store::Store;
 use serde::Serialize;
 
-use crate::{NodeError, StartError, StoreSettings, offline::open_store_to_read, start::sealed_by};
+use crate::{
+    NodeError, StartError, StoreSettings, contradiction, offline::open_store_to_read, start::sealed_by,
+};
 
 /// A sealed block, and where in the journal the chain ended with it.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +170,7 @@ pub(crate) fn explain(error: JournalError, store: &Store, past: &Past) -> NodeEr
 
 /// The repair of a data directory's journal, planned and not done. The directory is locked meanwhile.
 pub struct JournalRepair {
+    datadir: PathBuf,
     journal: OfflineJournal,
     repair: Option<Repair>,
     report: Report,
@@ -178,20 +185,21 @@ impl JournalRepair {
     pub fn plan(datadir: &Path) -> Result<Self, JournalRepairError> {
         let journal = OfflineJournal::lock(datadir)?;
         let (report, mut repair) = journal.plan_repair()?;
-        let chain = match lost(datadir, &journal, &report) {
+        let mut chain = match lost(datadir, &journal, &report) {
             Ok(chain) => chain,
             Err(error) => {
                 tracing::warn!(%error, "the store cannot be read, so it proves nothing");
                 None
             }
         };
+        add_contradiction(datadir, &journal, &report, &mut chain);
         if repair.is_none() && chain.is_some() {
             repair = Some(journal.plan_acceptance()?);
         }
         if let (Some(repair), Some(chain)) = (&mut repair, &chain) {
             repair.give_up_until(chain.next.saturating_add(chain.appends));
         }
-        Ok(Self { journal, repair, report, chain })
+        Ok(Self { datadir: datadir.to_owned(), journal, repair, report, chain })
     }
 
     /// What the journal holds.
@@ -211,10 +219,14 @@ impl JournalRepair {
 
     /// Cuts the journal where it is damaged and records that the loss is accepted: at the next start the store goes back.
     pub fn apply(self) -> Result<(), JournalError> {
-        let Self { journal, repair, .. } = self;
-        let done = repair.map_or(Ok(()), Repair::apply);
+        let Self { datadir, journal, repair, .. } = self;
+        repair.map_or(Ok(()), Repair::apply)?;
+        // Where it stays, the record is among what is given up.
+        if let Err(error) = contradiction::remove(&datadir) {
+            tracing::warn!(%error, "a record of lost appends cannot be removed");
+        }
         drop(journal);
-        done
+        Ok(())
     }
 }
 
@@ -225,6 +237,24 @@ pub enum JournalRepairError {
     Offline(#[from] foreseal_journal::OfflineError),
     #[error(transparent)]
     Journal(#[from] JournalError),
+}
+
+/// Adds the appends that a follower had and the journal does not have, unless a repair has given them up.
+fn add_contradiction(
+    datadir: &Path,
+    journal: &OfflineJournal,
+    report: &Report,
+    chain: &mut Option<ChainLoss>,
+) {
+    let recorded = contradiction::read(datadir).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the record of lost appends cannot be read, so it proves nothing");
+        None
+    });
+    let next = report.first_sequence.saturating_add(report.appends);
+    let given_up = journal.recorded_end().ok().flatten().map_or(0..0, |end| end.given_up());
+    let Some(sequence) = recorded.filter(|seen| *seen >= next && !given_up.contains(seen)) else { return };
+    let loss = chain.get_or_insert_with(|| ChainLoss { next, ..ChainLoss::default() });
+    loss.appends = loss.appends.max(sequence.saturating_add(1).saturating_sub(loss.next));
 }
 
 fn lost(datadir: &Path, journal: &OfflineJournal, report: &Report) -> Result<Option<ChainLoss>, NodeError> {

@@ -104,6 +104,7 @@ impl Writer {
             pace: self.by_hand.map(by_hand).unwrap_or_default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
+            datadir: self.datadir.path().to_owned(),
             given_up,
         };
         let source = self.source.get_or_init(|| Arc::new(source));

@@ -6,7 +6,7 @@ mod support;
 
 use std::{fs, path::Path, sync::Arc};
 
-use foreseal_journal::{Identity, Journal, JournalError, OfflineJournal, Options, RealDisk};
+use foreseal_journal::{Identity, Journal, JournalError, Options, RealDisk};
 use foreseal_node::{
     JournalRepair, NodeError, Phase, ProductionError, Settings, StartError, SteppedClock, StoreSettings,
 };
@@ -160,12 +160,11 @@ fn a_follower_that_has_seen_more_stops_production() {
     drop((sequencer, node));
 
     // Once the loss is accepted, nobody stops.
-    let plan = OfflineJournal::lock(&datadir).unwrap();
-    let mut repair = plan.plan_acceptance().unwrap();
-    let next = foreseal_journal::check(plan.folder(), Arc::new(RealDisk)).unwrap();
-    repair.give_up_until(next.first_sequence + next.appends + 2);
+    let repair = JournalRepair::plan(&datadir).unwrap();
+    assert!(repair.loss().is_some(), "what the follower has seen is recorded");
+    assert_eq!(repair.chain().unwrap().appends, 2);
     repair.apply().unwrap();
-    drop(plan);
+    assert!(JournalRepair::plan(&datadir).unwrap().loss().is_none());
     let sequencer = open();
     caught_up(&sequencer.node, &follower);
     assert!(sequencer.node.status().healthy(sequencer.node.tick_limit()).is_ok());

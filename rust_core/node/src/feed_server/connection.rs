@@ -18,7 +18,7 @@ use super::{
     peers::Peer,
 };
 use crate::{
-    Phase,
+    Phase, contradiction,
     wire::{
         Cursor, Down, Ending, GREATEST_UP, Hello, Pulse, Said, Up, WireError, read_frame, write_numbered,
     },
@@ -237,6 +237,10 @@ impl<W: Write> Talk<W> {
                 self.peer_name()
             );
             tracing::error!(reason, "production stopped");
+            // For `foreseal journal repair`, which no follower can notify.
+            if let Err(error) = contradiction::record(&self.source.datadir, sequence) {
+                tracing::error!(%error, sequence, "failed to record the append that the journal has lost");
+            }
             self.source.shared.set_phase(Phase::Failed(reason));
         }
         Left::Told(Ending::CursorGone)

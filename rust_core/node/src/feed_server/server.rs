@@ -46,6 +46,8 @@ pub(crate) struct Source {
     pub peers: Peers,
     /// How many listen to the pool, locked while that changes.
     pub listeners: Mutex<usize>,
+    /// The data directory.
+    pub datadir: PathBuf,
     /// Sequence numbers of appends that a repair has given up: followers may have seen those.
     pub given_up: Range<u64>,
 }
@@ -196,6 +198,7 @@ mod tests {
             pace: Pace::default(),
             peers: Peers::default(),
             listeners: Mutex::default(),
+            datadir: folder.to_owned(),
             given_up: 0..0,
         }
     }

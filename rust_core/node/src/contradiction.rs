@@ -1,0 +1,45 @@
+//! The newest append that a follower had and the journal did not have, in a file of the data directory: a repair of the journal
+//! counts it among what is lost.
+
+use std::{fs, io, path::Path};
+
+use crate::{
+    DamagedFile, NodeError,
+    checked_file::{self, Content, Mismatch},
+};
+
+const FILE: &str = "journal.contradicted";
+
+/// Records the sequence number of an append, durably, unless a newer one is recorded.
+pub(crate) fn record(datadir: &Path, sequence: u64) -> Result<(), NodeError> {
+    let newer = matches!(read(datadir), Ok(Some(before)) if before >= sequence);
+    if newer {
+        return Ok(());
+    }
+    let path = datadir.join(FILE);
+    let text = checked_file::seal(format!("{sequence}\n").as_bytes());
+    checked_file::replace(&path, &text).map_err(|error| NodeError::io("write", &path, &error))
+}
+
+/// The sequence number that is recorded; `None` if none is.
+///
+/// # Errors
+/// Also when the file is damaged.
+pub(crate) fn read(datadir: &Path) -> Result<Option<u64>, NodeError> {
+    let path = datadir.join(FILE);
+    let found = checked_file::read(&path, checked_file::unseal);
+    let Some(content) = found.map_err(|error| NodeError::io("read", &path, &error))? else { return Ok(None) };
+    let damaged = || DamagedFile { path: path.clone(), mismatch: Mismatch { offset: None } }.into();
+    let Content::Checked(bytes) = content? else { return Err(damaged()) };
+    let number = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim_end().parse().ok());
+    number.map(Some).ok_or_else(damaged)
+}
+
+/// Removes the record.
+pub(crate) fn remove(datadir: &Path) -> Result<(), NodeError> {
+    let path = datadir.join(FILE);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(NodeError::io("remove", &path, &error)),
+        _ => Ok(()),
+    }
+}
