@@ -206,7 +206,7 @@ fn journal_kind(error: &JournalError) -> &'static str {
         | JournalError::Missing { .. }
         | JournalError::OtherHistory { .. }
         | JournalError::EndDamaged { .. } => "corrupt",
-        JournalError::Fenced { .. } | JournalError::Moved { .. } => "in-use",
+        JournalError::Fenced { .. } | JournalError::Moved { .. } | JournalError::Shortened { .. } => "in-use",
         JournalError::WrongChain { .. } | JournalError::NewerFormat { .. } => "journal",
         JournalError::Io { .. }
         | JournalError::ShortWrite { .. }

@@ -219,7 +219,9 @@ impl LaneState {
     /// Takes the jobs whose time was over before they began, at most once in [`EXPIRY_INTERVAL`]: without it they would
     /// learn that only in their turn.
     fn take_expired(&mut self, now: Instant) -> Vec<WaitingJob> {
-        if self.waiting == 0 || self.expired.is_some_and(|last| now.saturating_duration_since(last) < EXPIRY_INTERVAL) {
+        if self.waiting == 0
+            || self.expired.is_some_and(|last| now.saturating_duration_since(last) < EXPIRY_INTERVAL)
+        {
             return Vec::new();
         }
         self.expired = Some(now);
