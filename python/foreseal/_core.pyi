@@ -1,6 +1,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Self, TypeAlias, final
+from typing import Protocol, Self, TypeAlias, final
 
 from foreseal.errors import RpcError
 
@@ -67,6 +67,11 @@ _Pairs: TypeAlias = Iterable[tuple[_Bytes, _Bytes]]
 _Done: TypeAlias = Callable[[int], object]
 _RlpInput: TypeAlias = _Bytes | int | list[_RlpInput] | tuple[_RlpInput, ...]
 _RlpItem: TypeAlias = bytes | list[_RlpItem]
+
+class _BlockSource(Protocol):
+    def chain(self) -> tuple[int, bytes, int]: ...
+    def hash(self, number: int) -> bytes | None: ...
+    def block(self, number: int) -> bytes: ...
 
 @final
 class Buckets:
@@ -183,6 +188,7 @@ def db_repair(
     progress: Callable[[str, int, int], object],
     backup: _Path | None = None,
     map_size: int | None = None,
+    node: _BlockSource | None = None,
 ) -> bytes: ...
 def db_schema(dir: _Path, map_size: int | None = None) -> tuple[int, int]: ...
 def db_stats(dir: _Path, map_size: int | None = None) -> bytes: ...

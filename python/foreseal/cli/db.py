@@ -9,7 +9,8 @@ import orjson
 
 from foreseal._core import db_repair, db_schema, db_stats, db_upgrade, db_verify, run_backup
 from foreseal.cli.exits import FAILED
-from foreseal.cli.options import DATADIR, option
+from foreseal.cli.options import DATADIR, FILE, Value, option
+from foreseal.cli.other_node import OtherNode, read_key
 from foreseal.cli.shown import moment, print_facts, progress_shown
 
 # Faults that are shown; all of them are counted.
@@ -104,19 +105,41 @@ def upgrade_command(datadir: Path, backup: Path | None, no_backup: bool, store_m
     click.echo(f"the store is upgraded from schema {found} to {newest}")
 
 
+def _url(text: str) -> str:
+    """Return a URL of a node. Raise ValueError if it is none."""
+    OtherNode(text)
+    return text
+
+
 @db_group.command("repair")
 @click.argument("datadir", type=DATADIR)
 @click.option("--backup", type=DATADIR, metavar="BACKUP", help="Take what is lost from this backup.")
+@click.option(
+    "--from",
+    "url",
+    type=Value("URL", _url),
+    metavar="URL",
+    help="Fetch the blocks that neither journal nor BACKUP has from this node of the same chain, which serves "
+    "debug_getRawBlock over HTTP.",
+)
+@click.option("--from-key-file", type=FILE, metavar="FILE", help="File with the API key for the node at URL.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @option("store.map")
-def repair_command(datadir: Path, backup: Path | None, yes: bool, store_map: int | None) -> None:
+def repair_command(
+    datadir: Path, backup: Path | None, url: str | None, from_key_file: Path | None, yes: bool, store_map: int | None
+) -> None:
     """Repair the store in DATADIR, on which no node runs, after saying what is damaged and what will be done.
 
     The damaged store stays in DATADIR/store.damaged. Exit 1 if nothing has what is lost; then nothing is changed.
+    Blocks of another node are executed and verified, and one that contradicts the journal or the sound part of the
+    store is rejected.
     """
+    if url is None and from_key_file is not None:
+        raise click.UsageError("--from-key-file needs --from URL")
+    node = None if url is None else OtherNode(url, None if from_key_file is None else read_key(from_key_file))
     where = None if backup is None else str(backup)
     with progress_shown("verifying") as show:
-        plan = orjson.loads(db_repair(str(datadir), False, show, where, store_map))
+        plan = orjson.loads(db_repair(str(datadir), False, show, where, store_map, node))
     if plan["method"] == "nothing":
         click.echo("the store is whole: nothing to repair")
         return
@@ -124,15 +147,39 @@ def repair_command(datadir: Path, backup: Path | None, yes: bool, store_map: int
     if plan["method"] == "impossible":
         click.echo(f"foreseal: the store cannot be repaired: {plan['why']}", err=True)
         sys.exit(FAILED)
-    if plan["warning"]:
-        click.echo(f"warning: {plan['warning']}")
-    click.echo(f"the repair will {METHODS[plan['method']]}")
+    _print_plan(plan, node)
     if not yes:
         click.confirm("Repair the store?", abort=True)
     with progress_shown("repairing") as show:
-        db_repair(str(datadir), True, show, where, store_map)
+        db_repair(str(datadir), True, show, where, store_map, node)
     verified(datadir, store_map)
     click.echo(f"the store is repaired and verified; the damaged one is in {datadir / 'store.damaged'}")
+
+
+def _print_plan(plan: dict[str, Any], node: OtherNode | None) -> None:
+    """Print what a repair does."""
+    if plan["warning"]:
+        click.echo(f"warning: {plan['warning']}", err=True)
+    fetch = plan["fetch"]
+    if fetch is None or node is None:
+        click.echo(f"the repair will {METHODS[plan['method']]}")
+        if node is not None:
+            click.echo(f"no block is fetched from {node.origin}: it is not needed")
+        return
+    begin = (
+        "" if fetch["backup"] is None else f"take the store of the backup, which ends with block {fetch['backup']:,}, "
+    )
+    count = fetch["last"] + 1 - fetch["first"]
+    click.echo(
+        f"the repair will {begin}fetch {count:,} blocks, {fetch['first']:,} to {fetch['last']:,}, from {node.origin}, "
+        f"execute and verify them, and replay the journal from there to block {fetch['journal_head']:,}"
+    )
+    if fetch["source_head"] > fetch["journal_head"]:
+        click.echo(
+            f"warning: that node ends with block {fetch['source_head']:,}, the journal with {fetch['journal_head']:,}: "
+            "blocks beyond the journal are not fetched, and a node started on DATADIR may contradict them",
+            err=True,
+        )
 
 
 def _print_faults(faults: list[dict[str, str]], count: int) -> None:

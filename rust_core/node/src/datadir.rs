@@ -69,6 +69,15 @@ impl DataDir {
         Store::open_reporting(self.path.join(STORE), store_options(spec, settings), report)
     }
 
+    /// Opens a store of this chain in the folder `folder`, or makes it there.
+    pub fn open_store_in(
+        folder: &Path,
+        spec: &ChainSpec,
+        settings: &StoreSettings,
+    ) -> Result<Store, StoreError> {
+        Store::open(folder, store_options(spec, settings))
+    }
+
     /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path

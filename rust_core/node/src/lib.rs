@@ -91,7 +91,10 @@ pub use offline::{open_store_to_read, store_schema, upgrade_store};
 pub use points::{Point, Watcher};
 pub use producer::Producer;
 pub use questions::Answering;
-pub use repair::{RepairMethod, RepairPlan, Repairing, StoreRepair, StoreRepairError};
+pub use repair::{
+    BlockSource, FetchPlan, RepairMethod, RepairPlan, RepairSources, Repairing, SourceChain, SourceError,
+    StoreRepair, StoreRepairError,
+};
 pub use replay::{ReplayError, replay};
 pub use scrubber::{ScrubSettings, ScrubStatus};
 pub use sealed::Recent;

@@ -49,6 +49,22 @@ pub(crate) fn sealed_chain<E>(
     Ok((!chain.is_empty()).then_some(chain))
 }
 
+/// The sealed blocks of the chain with which the first `next` appends of a journal end, as [`sealed_chain`] finds them.
+pub(crate) fn sealed_until(
+    past: &Past,
+    next: u64,
+    genesis: B256,
+) -> Result<Option<Vec<Sealed>>, JournalError> {
+    let appends = past.until(next).wholes(0)?;
+    let appends = appends.map(|append| {
+        let append = append?;
+        // Records that cannot be read name no block.
+        let records = append.decode().map(|append| append.records).unwrap_or_default();
+        Ok::<_, JournalError>(Append { sequence: append.sequence, records })
+    });
+    sealed_chain(genesis, appends)
+}
+
 /// The newest of these blocks that the store has too.
 pub(crate) fn common(store: &Store, sealed: &[Sealed]) -> Result<Option<Sealed>, NodeError> {
     let reader = store.reader()?;
@@ -107,14 +123,7 @@ impl ChainLoss {
     }
 
     fn add_stored(&mut self, store: &Store, past: &Past) -> Result<(), NodeError> {
-        let appends = past.until(self.next).wholes(0)?;
-        let appends = appends.map(|append| {
-            let append = append?;
-            // Records that cannot be read name no block.
-            let records = append.decode().map(|append| append.records).unwrap_or_default();
-            Ok::<_, JournalError>(Append { sequence: append.sequence, records })
-        });
-        let sealed = sealed_chain(store.options().genesis, appends)?.unwrap_or_default();
+        let sealed = sealed_until(past, self.next, store.options().genesis)?.unwrap_or_default();
         self.back_to = common(store, &sealed)?.map(|place| place.number);
         let (Some(back_to), Some(head)) = (self.back_to, store.head()?) else { return Ok(()) };
         let reader = store.reader()?;

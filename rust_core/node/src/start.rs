@@ -136,7 +136,8 @@ pub(crate) fn start(
     Ok(Started { chain, journal, link })
 }
 
-fn note(store: &Store) -> Result<Note, NodeError> {
+/// Note that the store has of the chain.
+pub(crate) fn note(store: &Store) -> Result<Note, NodeError> {
     let note = store.note()?;
     if note.is_empty() {
         return Ok(Note::default());
@@ -144,7 +145,8 @@ fn note(store: &Store) -> Result<Note, NodeError> {
     Ok(Note::decode(&note).map_err(|_| StartError::Note)?)
 }
 
-fn open_chain(
+/// The chain that the store holds, up to its newest block.
+pub(crate) fn open_chain(
     store: &Store,
     spec: Arc<ChainSpec>,
     settings: &Settings,

@@ -1,183 +1,417 @@
-//! Repair of a damaged store: what it proves is not discarded, and a repair that ends early loses nothing.
+//! Repair of a damaged store, by each method, and the recorded end of the journal after it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
-use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
+use std::{
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use alloy_primitives::Bytes;
-use foreseal_journal::RealDisk;
+use alloy_primitives::{B256, Bytes, TxKind, U256};
+use foreseal_journal::{EndMark, RealDisk, check, recorded_end};
 use foreseal_node::{
-    JournalRepair, RepairMethod, RepairPlan, Repairing, Settings, SteppedClock, StoreRepair,
-    StoreRepairError, StoreSettings,
+    BlockSource, FetchPlan, RepairMethod, RepairSources, Repairing, Settings, Source, SourceChain,
+    SteppedClock, StoreRepair, StoreSettings, back_up,
 };
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, settings};
 
-const SEGMENT: &str = "journal/0000000001.segment";
+const PAGE: usize = 4096;
+/// Input of a transaction of block 2; nothing else in the store has these bytes.
+const INPUT: [u8; 600] = [0xab; 600];
 
-/// A chain of ten blocks at rest, and its first transaction.
-fn chain(settings: &Settings, wallets: &[Wallet], clock: &Arc<SteppedClock>) -> Bytes {
-    let mut bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
-    let transfer = |nonce| wallets[0].transfer(nonce, wallets[1].address, 1, Fees::default());
-    for nonce in 0..10 {
-        bench.node.submit(&transfer(nonce)).unwrap();
-        bench.tick();
+/// Sealed blocks as another node has them, with its answers under control of the test.
+#[derive(Clone)]
+struct OtherNode {
+    chain_id: u64,
+    blocks: Vec<(B256, Vec<u8>)>,
+    fetched: Vec<u64>,
+}
+
+impl OtherNode {
+    fn of(bench: &Bench) -> Self {
+        let view = bench.view();
+        let blocks = (0..=view.latest().number()).map(|number| {
+            let block = view.sealed(number).unwrap().unwrap();
+            let mut bytes = Vec::new();
+            block.block.encode(&mut bytes);
+            (block.block.hash, bytes)
+        });
+        Self { chain_id: bench.node.spec().chain_id(), blocks: blocks.collect(), fetched: Vec::new() }
+    }
+
+    fn cut(&self, head: u64) -> Self {
+        let mut cut = self.clone();
+        cut.blocks.truncate(usize::try_from(head).unwrap() + 1);
+        cut
+    }
+}
+
+impl BlockSource for OtherNode {
+    fn chain(&mut self) -> Result<SourceChain, String> {
+        let Self { chain_id, blocks, .. } = self;
+        Ok(SourceChain { chain_id: *chain_id, genesis: blocks[0].0, head: blocks.len() as u64 - 1 })
+    }
+
+    fn hash(&mut self, number: u64) -> Result<Option<B256>, String> {
+        Ok(self.blocks.get(usize::try_from(number).unwrap()).map(|block| block.0))
+    }
+
+    fn block(&mut self, number: u64) -> Result<Vec<u8>, String> {
+        self.fetched.push(number);
+        let block = self.blocks.get(usize::try_from(number).unwrap());
+        block.map(|block| block.1.clone()).ok_or_else(|| "connection refused".to_owned())
+    }
+}
+
+/// A stopped node, and what is needed to repair it.
+struct Stopped {
+    _folder: tempfile::TempDir,
+    settings: Settings,
+    clock: Arc<SteppedClock>,
+    /// OtherNode of the chain.
+    blocks: OtherNode,
+    /// A backup that was made early: the journal may begin after it.
+    early: PathBuf,
+    /// A backup that was made late.
+    late: PathBuf,
+}
+
+impl Stopped {
+    /// A chain of 40 blocks. With `trimmed` the journal begins after block 1.
+    fn new(trimmed: bool) -> Self {
+        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+        let (datadir, clock) = (folder.path().join("chain"), Arc::<SteppedClock>::default());
+        let retention = if trimmed { 0 } else { 1_024 };
+        let store = StoreSettings { retention, ..StoreSettings::default() };
+        let settings = Settings { store, segment_bytes: 1 << 16, ..settings(&datadir, &wallets) };
+        let mut bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+        let (early, late) = (folder.path().join("early"), folder.path().join("late"));
+        for block in 0..40_u8 {
+            let fill = if block == 1 { INPUT.to_vec() } else { vec![block; 4_000] };
+            let to = TxKind::Call(wallets[1].address);
+            let (value, gas) = (U256::from(1), 500_000);
+            let sent =
+                wallets[0].eip1559(u64::from(block), to, value, gas, Bytes::from(fill), Fees::default());
+            bench.node.submit(&sent).unwrap();
+            bench.tick();
+            bench.seal();
+            bench.node.drain().unwrap();
+            match block {
+                4 => copy(&bench, &datadir, &early),
+                38 => copy(&bench, &datadir, &late),
+                _ => {}
+            }
+        }
+        let blocks = OtherNode::of(&bench);
+        bench.node.save().unwrap();
+        drop(bench);
+        let first = check(&datadir.join("journal"), Arc::new(RealDisk)).unwrap().first_sequence;
+        assert_eq!(first > 0, trimmed, "{first}");
+        Self { _folder: folder, settings, clock, blocks, early, late }
+    }
+
+    fn datadir(&self) -> &Path {
+        &self.settings.datadir
+    }
+
+    fn data(&self) -> PathBuf {
+        self.datadir().join("store/data.mdb")
+    }
+
+    /// Damages the page with the transaction of block 2.
+    fn damage_a_block(&self) {
+        let mut bytes = fs::read(self.data()).unwrap();
+        let found: Vec<usize> =
+            (0..bytes.len() - INPUT.len()).filter(|at| bytes[*at..*at + INPUT.len()] == INPUT).collect();
+        assert!(!found.is_empty());
+        for at in found {
+            bytes[at + 300] ^= 1;
+        }
+        fs::write(self.data(), bytes).unwrap();
+    }
+
+    /// Damages the roots, so that nothing of the store can be read.
+    fn damage_everything(&self) {
+        let mut bytes = fs::read(self.data()).unwrap();
+        bytes[..4 * PAGE].fill(0);
+        fs::write(self.data(), bytes).unwrap();
+    }
+
+    fn repair<'p>(&'p self, sources: RepairSources<'p>) -> StoreRepair<'p> {
+        StoreRepair::lock(self.datadir(), &self.settings.store, sources).unwrap()
+    }
+
+    fn mark(&self) -> EndMark {
+        recorded_end(&self.datadir().join("journal"), &RealDisk).unwrap().unwrap()
+    }
+
+    fn open(&self) -> Result<Bench, foreseal_node::NodeError> {
+        Bench::open(self.settings.clone(), self.clock.clone(), Arc::new(RealDisk))
+    }
+
+    /// The store is sound and the chain what it was; the recorded end agrees; the node continues; a cut tail is rejected.
+    fn assert_repaired(&self, before: &EndMark) {
+        let (after, report) =
+            (self.mark(), check(&self.datadir().join("journal"), Arc::new(RealDisk)).unwrap());
+        assert_eq!((after.next, after.hash, after.tip), (before.next, before.hash, before.tip));
+        assert_eq!((report.fault, report.missing), (None, None));
+        assert_eq!(after.next, report.first_sequence + report.appends);
+        let damaged = self.datadir().join("store.damaged");
+        assert!(damaged.join("data.mdb").exists());
+        fs::remove_dir_all(damaged).unwrap();
+        let mut bench = self.open().unwrap();
+        bench.node.drain().unwrap();
+        let verified = bench.node.store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(verified.faults, []);
+        assert_eq!(OtherNode::of(&bench).blocks, self.blocks.blocks);
+        bench.seal();
+        assert!(bench.view().latest().number() > self.blocks.blocks.len() as u64 - 1);
+        bench.node.drain().unwrap();
+        bench.node.save().unwrap();
+        drop(bench);
+        self.assert_a_cut_tail_is_rejected();
+    }
+
+    fn assert_a_cut_tail_is_rejected(&self) {
+        let newest = newest_segment(self.datadir());
+        let whole = fs::read(&newest).unwrap();
+        let used = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let mut cut = whole.clone();
+        cut[used / 2..].fill(0);
+        fs::write(&newest, &cut).unwrap();
+        let end = self.datadir().join("journal.end");
+        let recorded = fs::read(&end).unwrap();
+        let rejected = self.open().err().expect("rejected").to_string();
+        assert!(rejected.contains("the journal has lost"), "{rejected}");
+        // Without the recorded end the store proves it.
+        fs::remove_file(&end).unwrap();
+        let rejected = self.open().err().expect("rejected").to_string();
+        assert!(rejected.contains("the journal has lost"), "{rejected}");
+        fs::write(end, recorded).unwrap();
+        fs::write(newest, whole).unwrap();
+        drop(self.open().unwrap());
+    }
+}
+
+fn newest_segment(datadir: &Path) -> PathBuf {
+    let segments = fs::read_dir(datadir.join("journal")).unwrap();
+    segments.map(|entry| entry.unwrap().path()).max().unwrap()
+}
+
+fn copy(bench: &Bench, datadir: &Path, target: &Path) {
+    let map_size = StoreSettings::default().map_size;
+    let source = Source { datadir, store: Some(bench.node.store()), map_size, with_key: false };
+    back_up(&source, target, std::time::Duration::ZERO, &mut |_| ControlFlow::Continue(())).unwrap();
+}
+
+fn go_on(_: Repairing) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn the_journal_rebuilds_the_store_and_its_end_agrees() {
+    let stopped = Stopped::new(false);
+    stopped.damage_a_block();
+    let before = stopped.mark();
+    let mut repair = stopped.repair(RepairSources::default());
+    let plan = repair.plan(&mut go_on).unwrap();
+    assert_eq!(plan.method, RepairMethod::Replay);
+    repair.apply(&plan.method, &mut go_on).unwrap();
+    drop(repair);
+    stopped.assert_repaired(&before);
+}
+
+#[test]
+fn a_rewritten_store_agrees_with_the_recorded_end() {
+    let stopped = Stopped::new(true);
+    let before = stopped.mark();
+    let mut repair = stopped.repair(RepairSources::default());
+    // Tables that follow from others need neither journal nor other node.
+    repair.apply(&RepairMethod::Rewrite, &mut go_on).unwrap();
+    drop(repair);
+    stopped.assert_repaired(&before);
+}
+
+#[test]
+fn a_backup_replaces_the_store_and_the_end_agrees() {
+    let stopped = Stopped::new(true);
+    stopped.damage_a_block();
+    let before = stopped.mark();
+    let mut repair = stopped.repair(RepairSources { backup: Some(&stopped.late), node: None });
+    let plan = repair.plan(&mut go_on).unwrap();
+    assert_eq!(plan.method, RepairMethod::Backup);
+    repair.apply(&plan.method, &mut go_on).unwrap();
+    drop(repair);
+    stopped.assert_repaired(&before);
+}
+
+fn fetch(method: &RepairMethod) -> FetchPlan {
+    let RepairMethod::Fetch(plan) = method else { panic!("{method:?}") };
+    *plan
+}
+
+/// The blocks of another node make the store again, whatever of it can still be read.
+#[test]
+fn another_node_rebuilds_what_the_journal_lacks() {
+    for everything in [false, true] {
+        let stopped = Stopped::new(true);
+        if everything {
+            stopped.damage_everything();
+        } else {
+            stopped.damage_a_block();
+        }
+        let before = stopped.mark();
+        let mut node = stopped.blocks.clone();
+        let mut repair = stopped.repair(RepairSources { backup: None, node: Some(&mut node) });
+        let plan = repair.plan(&mut go_on).unwrap();
+        let FetchPlan { backup, first, last, journal_head, source_head } = fetch(&plan.method);
+        assert_eq!((backup, first, journal_head, source_head), (None, 1, 40, 40));
+        assert!((2..40).contains(&last), "{last}");
+        let mut shown = Vec::new();
+        let mut watch = |step| {
+            if let Repairing::Fetching { done, of } = step {
+                shown.push((done, of));
+            }
+            ControlFlow::Continue(())
+        };
+        repair.apply(&plan.method, &mut watch).unwrap();
+        drop(repair);
+        assert_eq!(shown, (1..=last).map(|done| (done, last)).collect::<Vec<_>>());
+        assert_eq!(node.fetched, (1..=last).collect::<Vec<_>>(), "no more than the journal lacks");
+        stopped.assert_repaired(&before);
+    }
+}
+
+/// A backup that ends before the journal begins is continued by the other node.
+#[test]
+fn a_backup_and_another_node_are_combined() {
+    let stopped = Stopped::new(true);
+    stopped.damage_everything();
+    let before = stopped.mark();
+    let reason = |method| match method {
+        RepairMethod::Impossible(why) => why,
+        other => panic!("{other:?}"),
+    };
+    let mut alone = stopped.repair(RepairSources { backup: Some(&stopped.early), node: None });
+    let why = reason(alone.plan(&mut go_on).unwrap().method);
+    assert!(why.contains("name a node with --from as well"), "{why}");
+    drop(alone);
+    let mut node = stopped.blocks.clone();
+    let sources = RepairSources { backup: Some(&stopped.early), node: Some(&mut node) };
+    let mut repair = stopped.repair(sources);
+    let plan = repair.plan(&mut go_on).unwrap();
+    let FetchPlan { backup, first, last, .. } = fetch(&plan.method);
+    assert_eq!(backup.map(|number| number + 1), Some(first));
+    repair.apply(&plan.method, &mut go_on).unwrap();
+    drop(repair);
+    assert_eq!(node.fetched, (first..=last).collect::<Vec<_>>());
+    stopped.assert_repaired(&before);
+}
+
+/// Plans and applies a repair from a node that cannot be used; nothing is changed. Returns the error.
+fn rejected(stopped: &Stopped, mut node: OtherNode) -> String {
+    let damaged = fs::read(stopped.data()).unwrap();
+    let mut repair = stopped.repair(RepairSources { backup: None, node: Some(&mut node) });
+    let error = match repair.plan(&mut go_on) {
+        Err(error) => error.to_string(),
+        Ok(plan) => match plan.method {
+            RepairMethod::Impossible(why) => why,
+            method => repair.apply(&method, &mut go_on).unwrap_err().to_string(),
+        },
+    };
+    drop(repair);
+    assert_eq!(fs::read(stopped.data()).unwrap(), damaged);
+    for name in ["store.damaged", "store.repaired", "store.restored"] {
+        assert!(!stopped.datadir().join(name).exists(), "{name}");
+    }
+    assert!(error.contains("--from"), "{error}");
+    error
+}
+
+/// The seal of a block of another chain with the same genesis: its transactions differ.
+fn other_chain(stopped: &Stopped) -> OtherNode {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { datadir: folder.path().join("chain"), ..stopped.settings.clone() };
+    let clock = Arc::<SteppedClock>::default();
+    let mut bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    for _ in 0..40 {
         bench.seal();
     }
-    bench.node.save().unwrap();
-    transfer(0)
-}
-
-/// Changes a bit wherever the store has this transaction.
-fn damage(datadir: &Path, transaction: &[u8]) {
-    let data = datadir.join("store/data.mdb");
-    let mut bytes = fs::read(&data).unwrap();
-    let signature = &transaction[transaction.len() - 40..];
-    let found: Vec<_> = (0..bytes.len() - 40).filter(|at| bytes[*at..].starts_with(signature)).collect();
-    assert!(!found.is_empty());
-    for at in found {
-        bytes[at] ^= 1;
-    }
-    fs::write(data, bytes).unwrap();
-}
-
-fn plan(datadir: &Path) -> RepairPlan {
-    let repair = StoreRepair::lock(datadir, &StoreSettings::default(), None).unwrap();
-    repair.plan(&mut |_| ControlFlow::Continue(())).unwrap()
-}
-
-fn apply(datadir: &Path, store: &StoreSettings) -> Result<(), StoreRepairError> {
-    let repair = StoreRepair::lock(datadir, store, None)?;
-    let method = repair.plan(&mut |_| ControlFlow::Continue(()))?.method;
-    repair.apply(method, &mut |_| ControlFlow::Continue(()))
-}
-
-fn zero_the_tail(datadir: &Path) {
-    let path = datadir.join(SEGMENT);
-    let mut bytes = fs::read(&path).unwrap();
-    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-    bytes[used * 6 / 10..used].fill(0);
-    fs::write(path, bytes).unwrap();
+    OtherNode::of(&bench)
 }
 
 #[test]
-fn a_store_that_proves_a_loss_is_not_replaced() {
-    for without_end in [false, true] {
-        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
-        let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
-        let settings = settings(datadir, &wallets);
-        let transaction = chain(&settings, &wallets, &clock);
-        damage(datadir, &transaction);
-        zero_the_tail(datadir);
-        if without_end {
-            // Then the store alone proves it.
-            fs::remove_file(datadir.join("journal.end")).unwrap();
+fn a_node_that_contradicts_the_data_directory_is_rejected() {
+    let stopped = Stopped::new(true);
+    stopped.damage_a_block();
+    let other = other_chain(&stopped);
+    // OtherNode that the journal seals.
+    let error = rejected(&stopped, other.clone());
+    assert!(error.contains("but the journal of this data directory has 0x"), "{error}");
+    let mut newest = stopped.blocks.clone();
+    newest.blocks[40] = other.blocks[40].clone();
+    let error = rejected(&stopped, newest);
+    assert!(error.contains("block 40 of the node has hash 0x"), "{error}");
+    // A block that the readable part of the store has.
+    let mut early = stopped.blocks.clone();
+    early.blocks[3] = other.blocks[3].clone();
+    let error = rejected(&stopped, early.clone());
+    assert!(error.contains("block 3 of the node has hash 0x"), "{error}");
+    assert!(error.contains("the sound part of the store"), "{error}");
+    // Nothing of the store is readable: the block does not execute.
+    stopped.damage_everything();
+    let error = rejected(&stopped, early);
+    assert!(error.contains("block 3 of the node is rejected"), "{error}");
+}
+
+#[test]
+fn a_node_of_another_chain_or_without_the_blocks_is_rejected() {
+    let stopped = Stopped::new(true);
+    stopped.damage_a_block();
+    let mut chain_id = stopped.blocks.clone();
+    chain_id.chain_id += 1;
+    assert!(rejected(&stopped, chain_id).contains("the node has chain id"));
+    let mut genesis = stopped.blocks.clone();
+    genesis.blocks[0].0 = B256::ZERO;
+    assert!(rejected(&stopped, genesis).contains("the node has genesis 0x0000"));
+    let error = rejected(&stopped, stopped.blocks.cut(1));
+    assert!(error.contains("ends with block 1, and the journal continues after block"), "{error}");
+    let mut wrong = stopped.blocks.clone();
+    wrong.blocks[2].1 = wrong.blocks[4].1.clone();
+    assert!(rejected(&stopped, wrong).contains("returned block 4 in place of block 2"));
+    let mut noise = stopped.blocks.clone();
+    noise.blocks[2].1 = vec![1; 40];
+    assert!(rejected(&stopped, noise).contains("40 bytes that are no block"));
+}
+
+/// The journal's end is compared before anything is made: the proof that it was longer is not removed with the store.
+#[test]
+fn a_store_is_not_rebuilt_on_a_journal_that_lost_its_tail() {
+    for without_mark in [false, true] {
+        let stopped = Stopped::new(false);
+        stopped.damage_a_block();
+        let newest = newest_segment(stopped.datadir());
+        let mut bytes = fs::read(&newest).unwrap();
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        bytes[used / 2..].fill(0);
+        fs::write(newest, bytes).unwrap();
+        if without_mark {
+            fs::remove_file(stopped.datadir().join("journal.end")).unwrap();
         }
-        let found = plan(datadir);
-        let RepairMethod::Impossible(why) = found.method else { panic!("{:?}", found.method) };
-        assert!(why.contains("foreseal journal repair"), "{why}");
-        assert!(apply(datadir, &settings.store).is_err());
-        assert!(!datadir.join("store.damaged").exists());
-
-        let repair = JournalRepair::plan(datadir).unwrap();
-        assert!(repair.chain().is_some(), "a damaged store still proves the loss");
-        repair.apply().unwrap();
-        assert_eq!(plan(datadir).method, RepairMethod::Replay);
-        apply(datadir, &settings.store).unwrap();
-        Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
-    }
-}
-
-#[test]
-fn a_plan_warns_when_the_stores_progress_cannot_be_read() {
-    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
-    let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
-    let transaction = chain(&settings(datadir, &wallets), &wallets, &clock);
-    let path = datadir.join("store/data.mdb");
-    let whole = fs::read(&path).unwrap();
-    damage(datadir, &transaction);
-    assert_eq!(plan(datadir).warning, None);
-    fs::write(&path, [&[0; 4 * 4096], &whole[4 * 4096..]].concat()).unwrap();
-    let found = plan(datadir);
-    assert_eq!(found.method, RepairMethod::Replay);
-    assert!(found.warning.unwrap().contains("cannot be read"));
-}
-
-#[test]
-fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
-    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
-    let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
-    let settings = Settings { segment_bytes: 4096, ..settings(datadir, &wallets) };
-    let transaction = chain(&settings, &wallets, &clock);
-    damage(datadir, &transaction);
-    let damaged = fs::read(datadir.join("store/data.mdb")).unwrap();
-    assert!(datadir.join("journal/0000000003.segment").exists());
-
-    let store = StoreSettings { retention: 1, ..settings.store };
-    let repair = StoreRepair::lock(datadir, &store, None).unwrap();
-    let ended = repair.apply(RepairMethod::Replay, &mut |step| match step {
-        Repairing::Replaying { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    assert!(ended.is_err());
-    drop(repair);
-    assert_eq!(fs::read(datadir.join("store/data.mdb")).unwrap(), damaged);
-    assert!(datadir.join(SEGMENT).exists());
-    assert_eq!(plan(datadir).method, RepairMethod::Replay);
-    apply(datadir, &store).unwrap();
-    assert!(datadir.join(SEGMENT).exists());
-    let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
-    assert_eq!(bench.view().latest().number(), 10);
-}
-
-/// As a kill between two renames, and a start after it, leave the folders.
-#[test]
-fn a_repair_that_was_killed_between_two_stores_is_undone() {
-    for started_since in [false, true] {
-        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
-        let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
-        let settings = settings(datadir, &wallets);
-        let transaction = chain(&settings, &wallets, &clock);
-        damage(datadir, &transaction);
-        let (store, damaged) = (datadir.join("store"), datadir.join("store.damaged"));
-        fs::create_dir(datadir.join("store.repaired")).unwrap();
-        fs::rename(&store, &damaged).unwrap();
-        let bytes = fs::read(damaged.join("data.mdb")).unwrap();
-        if started_since {
-            fs::create_dir(&store).unwrap();
+        let mut node = stopped.blocks.clone();
+        for sources in [
+            RepairSources::default(),
+            RepairSources { backup: Some(&stopped.late), node: None },
+            RepairSources { backup: None, node: Some(&mut node) },
+        ] {
+            let plan = stopped.repair(sources).plan(&mut go_on).unwrap();
+            let RepairMethod::Impossible(why) = plan.method else { panic!("{:?}", plan.method) };
+            assert!(why.contains("foreseal journal repair"), "{why}");
         }
-        assert_eq!(plan(datadir).method, RepairMethod::Replay);
-        assert_eq!(fs::read(store.join("data.mdb")).unwrap(), bytes);
-        apply(datadir, &settings.store).unwrap();
-        assert_eq!(fs::read(damaged.join("data.mdb")).unwrap(), bytes);
-        assert!(!datadir.join("store.repaired").exists());
-        let unfinished = StoreRepair::lock(datadir, &settings.store, None).err().unwrap();
-        assert!(matches!(unfinished, StoreRepairError::Unfinished(_)), "{unfinished}");
-    }
-}
-
-#[test]
-fn one_damaged_meta_page_is_replaced_by_the_other() {
-    // Beside the pages' checksum: the magic number, and a root.
-    for (page, at) in [(0, 16), (1, 16), (0, 100), (1, 100)] {
-        let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
-        let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
-        let settings = settings(datadir, &wallets);
-        chain(&settings, &wallets, &clock);
-        let data = datadir.join("store/data.mdb");
-        let mut bytes = fs::read(&data).unwrap();
-        bytes[page * 4096 + at] ^= 4;
-        fs::write(&data, &bytes).unwrap();
-        assert!(Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).is_err());
-        let found = plan(datadir);
-        assert_eq!((found.method, found.fault_count), (RepairMethod::MetaPage, 1));
-        let place = format!("data.mdb at offset {}", page * 4096);
-        assert!(found.faults[0].why.contains(&place), "{}", found.faults[0].why);
-        apply(datadir, &settings.store).unwrap();
-        assert_eq!(fs::read(datadir.join("store.damaged/data.mdb")).unwrap(), bytes);
-        let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
-        assert_eq!(bench.view().latest().number(), 10);
     }
 }

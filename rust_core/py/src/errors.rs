@@ -5,7 +5,9 @@ use std::io;
 use foreseal_conformance::RunError;
 use foreseal_journal::{JournalError, LockError, OfflineError};
 use foreseal_load::{LoadError, SigningError, TargetError};
-use foreseal_node::{BackupError, ControlError, JournalRepairError, NodeError, StartError, StoreRepairError};
+use foreseal_node::{
+    BackupError, ControlError, JournalRepairError, NodeError, SourceError, StartError, StoreRepairError,
+};
 use foreseal_rpc::{MisfitError, RpcError};
 use foreseal_store::StoreError;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -161,6 +163,11 @@ fn repair_kind(error: &StoreRepairError) -> &'static str {
             | BackupError::NoKey(_),
         )
         | StoreRepairError::Unfinished(_) => "settings",
+        StoreRepairError::Source(SourceError::Unavailable(_)) => "io",
+        StoreRepairError::Source(SourceError::OtherChainId { .. } | SourceError::OtherGenesis { .. }) => {
+            "genesis"
+        }
+        StoreRepairError::Source(_) => "block",
         StoreRepairError::Journal(OfflineError::Missing(_)) => "journal",
         StoreRepairError::Journal(OfflineError::Lock(error)) => lock_kind(error),
     }

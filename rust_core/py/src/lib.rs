@@ -26,6 +26,7 @@ mod responses;
 mod settings;
 mod stepped;
 mod store;
+mod store_repair;
 mod streams;
 mod vectors;
 mod waits;
@@ -71,7 +72,9 @@ mod _core {
     #[pymodule_export]
     use crate::stepped::PySteppedNode;
     #[pymodule_export]
-    use crate::store::{db_repair, db_schema, db_stats, db_upgrade, db_verify};
+    use crate::store::{db_schema, db_stats, db_upgrade, db_verify};
+    #[pymodule_export]
+    use crate::store_repair::db_repair;
     #[pymodule_export]
     use crate::vectors::{blocktest, statetest};
     #[pymodule_export]

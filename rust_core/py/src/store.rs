@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use foreseal_node::{
-    Clock, RepairMethod, RepairPlan, Repairing, StoreRepair, StoreSettings, SystemClock, open_store_to_read,
-    store_schema, upgrade_store,
-};
+use foreseal_node::{Clock, StoreSettings, SystemClock, open_store_to_read, store_schema, upgrade_store};
 use foreseal_store::{
     Fault, Head, Origin, Part, SCHEMA, Stats, Store, TableStats, Upgrading, Verified, Verifying,
 };
@@ -16,7 +13,7 @@ use serde::Serialize;
 use crate::errors::CoreError;
 use crate::progress::watched;
 
-fn settings(map_size: Option<usize>) -> StoreSettings {
+pub fn settings(map_size: Option<usize>) -> StoreSettings {
     let default = StoreSettings::default();
     let at = SystemClock::default().now().unix.as_secs();
     StoreSettings { map_size: map_size.unwrap_or(default.map_size), at, ..default }
@@ -123,7 +120,7 @@ pub fn db_stats(py: Python<'_>, dir: PathBuf, map_size: Option<usize>) -> PyResu
 }
 
 #[derive(Serialize)]
-struct PyFault {
+pub struct PyFault {
     table: &'static str,
     key: String,
     why: String,
@@ -156,7 +153,7 @@ impl From<Verified> for PyVerified {
     }
 }
 
-fn name(part: Part) -> &'static str {
+pub fn name(part: Part) -> &'static str {
     match part {
         Part::Pages => "pages",
         Part::Blocks => "blocks",
@@ -220,66 +217,4 @@ pub fn db_upgrade(
         let mut tell = |now: Upgrading| progress.tell(true, (now.to, now.done, now.of));
         Ok(upgrade_store(&dir, &settings(map_size), &mut tell)?)
     })
-}
-
-#[derive(Serialize)]
-struct PyRepair {
-    faults: Vec<PyFault>,
-    fault_count: u64,
-    method: &'static str,
-    why: Option<&'static str>,
-    warning: Option<&'static str>,
-    repaired: bool,
-}
-
-impl PyRepair {
-    fn new(plan: RepairPlan, repaired: bool) -> Self {
-        let (method, why) = match plan.method {
-            RepairMethod::Nothing => ("nothing", None),
-            RepairMethod::Rewrite => ("rewrite", None),
-            RepairMethod::MetaPage => ("meta-page", None),
-            RepairMethod::Backup => ("backup", None),
-            RepairMethod::Replay => ("replay", None),
-            RepairMethod::Impossible(why) => ("impossible", Some(why)),
-        };
-        let faults = plan.faults.into_iter().map(PyFault::from).collect();
-        Self { faults, fault_count: plan.fault_count, method, why, warning: plan.warning, repaired }
-    }
-}
-
-/// Says what is damaged in the store of the data directory `dir`, and how it would be repaired; with `confirm` repairs it. JSON: `faults`
-/// and `fault_count` as of `db_verify`; `method`, one of nothing, rewrite, meta-page, backup, replay and impossible, which has a `why`;
-/// `warning`, what the damaged store can no longer prove, or null; `repaired`. `backup` is the folder of a backup. `progress` is called as progress(part, done, of).
-///
-/// Raises NodeError: kind "in-use" while a node runs on `dir`. What `progress` raises, and Ctrl-C, ends it.
-#[pyfunction]
-#[pyo3(signature = (dir, confirm, progress, backup = None, map_size = None))]
-pub fn db_repair<'py>(
-    py: Python<'py>,
-    dir: PathBuf,
-    confirm: bool,
-    progress: Bound<'py, PyAny>,
-    backup: Option<PathBuf>,
-    map_size: Option<usize>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let json = watched(py, progress, |progress| {
-        let repair = StoreRepair::lock(&dir, &settings(map_size), backup.as_deref())?;
-        let mut before = None;
-        let mut watch = |step: Repairing| {
-            let (part, done, of) = match step {
-                Repairing::Verifying(Verifying { part, done, of }) => (name(part), done, of),
-                Repairing::Rewriting { done, of } => ("copy", done, of),
-                Repairing::Restoring(copied) => ("backup", copied.done, copied.of),
-                Repairing::Replaying { records } => ("journal", records, records),
-            };
-            progress.tell(before.replace(part) != Some(part), (part, done, of))
-        };
-        let plan = repair.plan(&mut watch)?;
-        let repaired = confirm && plan.fault_count > 0;
-        if repaired {
-            repair.apply(plan.method, &mut watch)?;
-        }
-        Ok(serde_json::to_vec(&PyRepair::new(plan, repaired))?)
-    })?;
-    Ok(PyBytes::new(py, &json))
 }

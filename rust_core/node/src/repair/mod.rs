@@ -6,6 +6,13 @@
 //!
 //! The damaged store stays as `store.damaged`. Where the replay fails it gets its place back.
 
+mod journal;
+mod rebuild;
+mod source;
+
+pub use rebuild::FetchPlan;
+pub use source::{BlockSource, SourceChain, SourceError};
+
 use std::{
     fs, io,
     ops::ControlFlow,
@@ -13,7 +20,8 @@ use std::{
     sync::Arc,
 };
 
-use foreseal_journal::{EndMark, OfflineError, RealDisk, Report, check, journal_folder, recorded_end};
+use alloy_primitives::B256;
+use foreseal_journal::{Identity, JournalError, OfflineError, RealDisk, journal_folder};
 use foreseal_store::{Fault, MetaFault, Options, Store, StoreError, Verifying};
 use foreseal_types::ChainSpec;
 
@@ -25,6 +33,8 @@ use crate::{
     store_link::Beside,
     store_swap::StoreFolders,
 };
+use journal::RepairJournal;
+use rebuild::Rebuild;
 
 const STORE: &str = "store";
 const DATA: &str = "data.mdb";
@@ -45,7 +55,15 @@ pub enum StoreRepairError {
     #[error("{} is left of an earlier repair: remove it first", .0.display())]
     Unfinished(PathBuf),
     #[error("the store cannot be repaired: {0}")]
-    Impossible(&'static str),
+    Impossible(String),
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+impl From<JournalError> for StoreRepairError {
+    fn from(error: JournalError) -> Self {
+        Self::Node(error.into())
+    }
 }
 
 impl From<StoreError> for StoreRepairError {
@@ -55,7 +73,7 @@ impl From<StoreError> for StoreRepairError {
 }
 
 /// How a store is repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepairMethod {
     /// Nothing is damaged.
     Nothing,
@@ -68,8 +86,10 @@ pub enum RepairMethod {
     Backup,
     /// The whole journal is replayed.
     Replay,
-    /// Nothing at hand has what is lost.
-    Impossible(&'static str),
+    /// Blocks of another node are executed, and the journal is replayed from there.
+    Fetch(FetchPlan),
+    /// No source that is named has what is lost.
+    Impossible(String),
 }
 
 /// What is damaged, and what a repair does about it.
@@ -93,6 +113,11 @@ pub enum Repairing {
         of: u64,
     },
     Restoring(Copied),
+    /// Blocks of another node.
+    Fetching {
+        done: u64,
+        of: u64,
+    },
     /// Records of the journal so far.
     Replaying {
         records: u64,
@@ -102,12 +127,22 @@ pub enum Repairing {
 /// Hears how far a repair is, and may end it.
 pub type Watch<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
 
+/// Where a repair may take what is lost from, besides the journal.
+#[derive(Default)]
+pub struct RepairSources<'p> {
+    /// Folder of a backup.
+    pub backup: Option<&'p Path>,
+    /// Another node of the same chain.
+    pub node: Option<&'p mut dyn BlockSource>,
+}
+
 /// A data directory, on which no node runs, and what its store is repaired from.
 pub struct StoreRepair<'p> {
     datadir: &'p Path,
     settings: StoreSettings,
-    backup: Option<&'p Path>,
+    sources: RepairSources<'p>,
     spec: Arc<ChainSpec>,
+    genesis: B256,
     lock: DataDir,
     folders: StoreFolders,
 }
@@ -118,14 +153,15 @@ impl<'p> StoreRepair<'p> {
     pub fn lock(
         datadir: &'p Path,
         settings: &StoreSettings,
-        backup: Option<&'p Path>,
+        sources: RepairSources<'p>,
     ) -> Result<Self, StoreRepairError> {
         settings.check().map_err(NodeError::from)?;
         let missing = || NodeError::NoGenesis { datadir: datadir.to_owned() };
         let spec = Arc::new(stored_spec(datadir)?.ok_or_else(missing)?);
+        let genesis = genesis_hash(&spec);
         let lock = DataDir::lock(datadir)?;
         let folders = StoreFolders::new(datadir);
-        let repair = Self { datadir, settings: *settings, backup, spec, lock, folders };
+        let repair = Self { datadir, settings: *settings, sources, spec, genesis, lock, folders };
         if repair.folders.damaged.exists() && repair.has_no_block() {
             repair.folders.undo()?;
             tracing::warn!("an earlier repair was killed: the damaged store has its place back");
@@ -150,13 +186,13 @@ impl<'p> StoreRepair<'p> {
         let options = Options {
             map_size: self.settings.map_size,
             read_only: true,
-            ..Options::new(self.spec.chain_id(), genesis_hash(&self.spec))
+            ..Options::new(self.spec.chain_id(), self.genesis)
         };
         Store::open(self.datadir.join(STORE), options)
     }
 
     /// Verifies the store, and chooses what to do. Changes nothing.
-    pub fn plan(&self, watch: Watch<'_>) -> Result<RepairPlan, StoreRepairError> {
+    pub fn plan(&mut self, watch: Watch<'_>) -> Result<RepairPlan, StoreRepairError> {
         let survey = self.survey(watch);
         if survey.is_err()
             && let Some(fault) = self.meta_fault()?
@@ -178,8 +214,8 @@ impl<'p> StoreRepair<'p> {
         } else if derived {
             (RepairMethod::Rewrite, None)
         } else {
-            let stored = self.stored();
-            (self.replacement(stored)?, stored.is_none().then_some(UNKNOWN_PROGRESS))
+            let is_readable = self.open().and_then(|store| store.progress()).is_ok();
+            (self.replacement()?, (!is_readable).then_some(UNKNOWN_PROGRESS))
         };
         Ok(RepairPlan { faults, fault_count, method, warning })
     }
@@ -193,72 +229,58 @@ impl<'p> StoreRepair<'p> {
         Ok((verified.faults, verified.fault_count, derived))
     }
 
-    /// Sequence number after the newest append that the damaged store has; `None` if that cannot be read.
-    fn stored(&self) -> Option<u64> {
-        let progress = self.open().and_then(|store| store.progress()).ok()?;
-        let sealed = progress.head.is_some_and(|head| head.number > 0);
-        Some(if sealed { progress.journal_sequence.saturating_add(1) } else { 0 })
+    /// Chooses the source of the store's blocks.
+    fn replacement(&mut self) -> Result<RepairMethod, StoreRepairError> {
+        let journal = self.read_journal()?;
+        if let Some(why) = journal.loss(self.open().ok().as_ref())? {
+            return Ok(RepairMethod::Impossible(why));
+        }
+        let first = journal.first_sequence();
+        let backup = self.sources.backup.map(Manifest::read).transpose()?;
+        if let Some(backup) = &backup {
+            if (backup.chain_id, backup.genesis) != (self.spec.chain_id(), self.genesis) {
+                return Ok(impossible("the backup named with --backup is of another chain"));
+            }
+            if backup.journal_sequence >= first {
+                return Ok(RepairMethod::Backup);
+            }
+        } else if first == 0 {
+            return Ok(RepairMethod::Replay);
+        }
+        let sealed = journal.sealed()?;
+        let why = match &mut self.sources.node {
+            Some(node) => {
+                return Ok(rebuild::plan(&self.spec, self.genesis, &sealed, backup.as_ref(), &mut **node)?);
+            }
+            None if backup.is_some() => {
+                "the journal begins after the block with which the backup ends: name a node with --from as well, which has the blocks between them"
+            }
+            None => {
+                "the journal begins after block 1: name a backup with --backup or another node with --from, or restore a backup into a new folder"
+            }
+        };
+        Ok(impossible(why))
     }
 
-    /// What has the store's blocks beside the store. The damaged store has applied the appends before `stored`: a new one
-    /// would not remember that they existed.
-    fn replacement(&self, stored: Option<u64>) -> Result<RepairMethod, StoreRepairError> {
-        let folder = journal_folder(self.datadir)?;
-        let Report { first_sequence, appends, fault, missing, .. } =
-            check(&folder, Arc::new(RealDisk)).map_err(NodeError::from)?;
-        if fault.is_some() {
-            return Ok(RepairMethod::Impossible(
-                "the journal is damaged as well: see `foreseal journal check`, and restore a backup into a new folder",
-            ));
-        }
-        let next = first_sequence.saturating_add(appends);
-        let accepted = || recorded_end(&folder, &RealDisk).is_ok_and(|end| accepts(end.as_ref(), next));
-        if missing.is_some() || (stored.is_some_and(|stored| stored > next) && !accepted()) {
-            return Ok(RepairMethod::Impossible(
-                "the journal has lost what was visible: bring back the journal, or run `foreseal journal repair` first",
-            ));
-        }
-        if let Some(backup) = self.backup {
-            let manifest = Manifest::read(backup)?;
-            let (chain_id, genesis) = (self.spec.chain_id(), genesis_hash(&self.spec));
-            return Ok(if (manifest.chain_id, manifest.genesis) != (chain_id, genesis) {
-                RepairMethod::Impossible("the backup is of another chain")
-            } else if manifest.journal_sequence < first_sequence {
-                RepairMethod::Impossible("the journal begins after the block with which the backup ends")
-            } else {
-                RepairMethod::Backup
-            });
-        }
-        Ok(if first_sequence == 0 {
-            RepairMethod::Replay
-        } else {
-            RepairMethod::Impossible(
-                "the journal begins after block 1: name a backup with --backup, or restore one into a new folder",
-            )
-        })
+    fn read_journal(&self) -> Result<RepairJournal, StoreRepairError> {
+        let identity = Identity { chain_id: self.spec.chain_id(), genesis: self.genesis };
+        RepairJournal::read(journal_folder(self.datadir)?, identity)
     }
 
     /// Does what was planned.
     ///
     /// # Errors
     /// Then the damaged store is where it was.
-    pub fn apply(&self, method: RepairMethod, watch: Watch<'_>) -> Result<(), StoreRepairError> {
-        let repaired = &self.folders.repaired;
-        if repaired.exists() {
-            fs::remove_dir_all(repaired).map_err(io_error("remove", repaired))?;
+    pub fn apply(&mut self, method: &RepairMethod, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+        if *method == RepairMethod::Nothing {
+            return Ok(());
         }
-        match method {
-            RepairMethod::Nothing => return Ok(()),
-            RepairMethod::Impossible(why) => return Err(StoreRepairError::Impossible(why)),
-            RepairMethod::Rewrite => {
-                let mut report = |step: foreseal_store::Rewriting| {
-                    watch(Repairing::Rewriting { done: step.done, of: step.of })
-                };
-                drop(self.open()?.rewrite(repaired, &mut report)?);
-            }
-            RepairMethod::MetaPage => self.copy_with_meta_page(repaired)?,
-            RepairMethod::Backup => self.restore(repaired, watch)?,
-            RepairMethod::Replay => {}
+        let repaired = self.folders.repaired.clone();
+        remove_folder(&repaired)?;
+        if let Err(error) = self.make(method, &repaired, watch) {
+            // What cannot be removed the next repair removes.
+            let _ = remove_folder(&repaired);
+            return Err(error);
         }
         self.folders.swap()?;
         let replayed = self.replay(watch);
@@ -277,7 +299,7 @@ impl<'p> StoreRepair<'p> {
     /// Copies the store, and in the copy the sound meta page over the damaged one.
     fn copy_with_meta_page(&self, repaired: &Path) -> Result<(), StoreRepairError> {
         let Some(fault) = self.meta_fault()? else {
-            return Err(StoreRepairError::Impossible("no meta page is damaged any more"));
+            return Err(StoreRepairError::Impossible("no meta page is damaged any more".to_owned()));
         };
         fs::create_dir(repaired).map_err(io_error("create", repaired))?;
         let (from, to) = (self.folders.store.join(DATA), repaired.join(DATA));
@@ -285,10 +307,50 @@ impl<'p> StoreRepair<'p> {
         Ok(fault.repair(repaired)?)
     }
 
+    /// Makes the store in the folder `repaired`; none is made where the journal has everything.
+    fn make(
+        &mut self,
+        method: &RepairMethod,
+        repaired: &Path,
+        watch: Watch<'_>,
+    ) -> Result<(), StoreRepairError> {
+        match method {
+            RepairMethod::Nothing | RepairMethod::Replay => Ok(()),
+            RepairMethod::Impossible(why) => Err(StoreRepairError::Impossible(why.clone())),
+            RepairMethod::Rewrite => {
+                let mut report = |step: foreseal_store::Rewriting| {
+                    watch(Repairing::Rewriting { done: step.done, of: step.of })
+                };
+                drop(self.open()?.rewrite(repaired, &mut report)?);
+                Ok(())
+            }
+            RepairMethod::MetaPage => self.copy_with_meta_page(repaired),
+            RepairMethod::Backup => self.restore(repaired, watch),
+            RepairMethod::Fetch(plan) => {
+                if plan.backup.is_some() {
+                    self.restore(repaired, watch)?;
+                }
+                self.fetch(plan, repaired, watch)
+            }
+        }
+    }
+
+    /// Adds the blocks of the other node to the store in the folder `repaired`.
+    fn fetch(&mut self, plan: &FetchPlan, repaired: &Path, watch: Watch<'_>) -> Result<(), StoreRepairError> {
+        let sealed = self.read_journal()?.sealed()?;
+        let (settings, damaged) = (self.node_settings(), self.open().ok());
+        let (Some(anchor), Some(node)) = (sealed.first(), &mut self.sources.node) else {
+            return Err(StoreRepairError::Impossible("no node is named with --from".to_owned()));
+        };
+        let rebuild =
+            Rebuild { spec: &self.spec, settings: &settings, folder: repaired, damaged, anchor: *anchor };
+        rebuild.run(plan, &mut **node, watch)
+    }
+
     /// Makes the store of the backup ready.
     fn restore(&self, repaired: &Path, watch: Watch<'_>) -> Result<(), StoreRepairError> {
-        let Some(backup) = self.backup else {
-            return Err(StoreRepairError::Impossible("no backup is named"));
+        let Some(backup) = self.sources.backup else {
+            return Err(StoreRepairError::Impossible("no backup is named with --backup".to_owned()));
         };
         let whole = self.datadir.join(RESTORED);
         let restored = restore(backup, &whole, self.settings.map_size, &mut |copied| {
@@ -300,30 +362,35 @@ impl<'p> StoreRepair<'p> {
             Err(error) => Err(StoreRepairError::from(error)),
         };
         // What is left of the backup is its journal: the data directory has its own.
-        if whole.exists() {
-            fs::remove_dir_all(&whole).map_err(io_error("remove", &whole))?;
-        }
+        remove_folder(&whole)?;
         moved
+    }
+
+    /// Settings with which nothing of the journal is removed: should the replay fail, the next repair needs all of it.
+    fn node_settings(&self) -> Settings {
+        let store = StoreSettings { retention: u64::MAX, ..self.settings };
+        Settings { store, ..Settings::new(self.datadir.to_owned()) }
     }
 
     /// Replays what the journal has beyond the store, and waits until it is stored.
     fn replay(&self, watch: Watch<'_>) -> Result<(), StoreRepairError> {
         let store = self.lock.open_store(&self.spec, &self.settings)?;
-        // Nothing of the journal is removed: should the replay fail, the next repair needs all of it.
-        let store_settings = StoreSettings { retention: u64::MAX, ..self.settings };
-        let settings = Settings { store: store_settings, ..Settings::new(self.datadir.to_owned()) };
         let files = (store, Arc::new(RealDisk) as _, Beside::default());
         let mut broken = false;
         let mut report = |records| broken |= watch(Repairing::Replaying { records }).is_break();
-        let started = start(&self.lock, self.spec.clone(), &settings, files, &mut report)?;
+        let mut started = start(&self.lock, self.spec.clone(), &self.node_settings(), files, &mut report)?;
         started.link.drain().map_err(NodeError::from)?;
+        started.journal.close()?;
         if broken { Err(StoreError::Interrupted.into()) } else { Ok(()) }
     }
 }
 
-/// Returns `true` if a repair of the journal has accepted that it ends before append `next`.
-fn accepts(end: Option<&EndMark>, next: u64) -> bool {
-    end.is_some_and(|end| end.accepts_end(next))
+fn impossible(why: &str) -> RepairMethod {
+    RepairMethod::Impossible(why.to_owned())
+}
+
+fn remove_folder(path: &Path) -> Result<(), NodeError> {
+    if path.exists() { fs::remove_dir_all(path).map_err(io_error("remove", path)) } else { Ok(()) }
 }
 
 /// Returns `true` if there is no store that could be opened.

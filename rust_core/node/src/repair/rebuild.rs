@@ -1,0 +1,122 @@
+//! A store that is made again from the sealed blocks of another node, up to where the journal continues.
+
+use std::{ops::ControlFlow, path::Path, sync::Arc};
+
+use foreseal_store::{Store, StoreError};
+use foreseal_types::ChainSpec;
+
+use super::{
+    RepairMethod, Repairing, StoreRepairError, Watch,
+    source::{Fetcher, SourceError},
+};
+use crate::{
+    BlockSource, Manifest, NodeError, Settings,
+    datadir::DataDir,
+    loss::Sealed,
+    start::{note, open_chain},
+    store_link::{Beside, StoreLink},
+};
+
+/// Blocks that a repair gets from another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchPlan {
+    /// Number of the block with which the backup ends, if the backup is used too.
+    pub backup: Option<u64>,
+    /// First and last block to be fetched. The journal seals the last one and continues behind it.
+    pub first: u64,
+    pub last: u64,
+    /// Number of the newest block that the journal seals.
+    pub journal_head: u64,
+    /// Number of the newest block of the other node.
+    pub source_head: u64,
+}
+
+/// Chooses the blocks to fetch. `sealed` are the blocks that the journal seals, the oldest first.
+pub(super) fn plan(
+    spec: &ChainSpec,
+    genesis: alloy_primitives::B256,
+    sealed: &[Sealed],
+    backup: Option<&Manifest>,
+    source: &mut dyn BlockSource,
+) -> Result<RepairMethod, SourceError> {
+    let impossible = |why: String| Ok(RepairMethod::Impossible(why));
+    let (Some(anchor), Some(newest)) = (sealed.first(), sealed.last()) else {
+        return impossible("the journal seals no block: restore a backup into a new folder".to_owned());
+    };
+    let mut fetcher = Fetcher::new(source);
+    let source_head = fetcher.head_of(spec.chain_id(), genesis)?;
+    if source_head < anchor.number {
+        return impossible(format!(
+            "the node named with --from ends with block {source_head}, and the journal continues after block {}",
+            anchor.number
+        ));
+    }
+    fetcher.compare(sealed, source_head)?;
+    let base = backup.and_then(|manifest| manifest.head);
+    if let Some(base) = base
+        && (base.number >= anchor.number || fetcher.hash(base.number)? != base.hash)
+    {
+        return impossible(format!(
+            "block {}, with which the backup ends, is not on the chain any more: leave out --backup",
+            base.number
+        ));
+    }
+    Ok(RepairMethod::Fetch(FetchPlan {
+        backup: base.map(|base| base.number),
+        first: base.map_or(0, |base| base.number) + 1,
+        last: anchor.number,
+        journal_head: newest.number,
+        source_head,
+    }))
+}
+
+/// A rebuild under way.
+pub(super) struct Rebuild<'r> {
+    pub spec: &'r Arc<ChainSpec>,
+    pub settings: &'r Settings,
+    /// Folder of the new store; that of the backup if it holds one.
+    pub folder: &'r Path,
+    /// The damaged store, if it can be opened.
+    pub damaged: Option<Store>,
+    /// Last block to be fetched.
+    pub anchor: Sealed,
+}
+
+impl Rebuild<'_> {
+    /// Executes the blocks of `plan` and stores them.
+    ///
+    /// # Errors
+    /// At the first block that is rejected, or that contradicts what the data directory has.
+    pub fn run(
+        &self,
+        plan: &FetchPlan,
+        source: &mut dyn BlockSource,
+        watch: Watch<'_>,
+    ) -> Result<(), StoreRepairError> {
+        let store = DataDir::open_store_in(self.folder, self.spec, &self.settings.store)?;
+        let note = note(&store)?;
+        let mut link = StoreLink::start(store.clone(), &self.settings.store, &note, Beside::default())
+            .map_err(NodeError::from)?;
+        let mut chain = open_chain(&store, self.spec.clone(), self.settings, &link, &note)?;
+        let mut fetcher = Fetcher::new(source);
+        let of = plan.last + 1 - plan.first;
+        for number in plan.first..=plan.last {
+            let (bytes, found) = fetcher.block(number, self.damaged.as_ref())?;
+            let own = self.anchor.hash;
+            if number == self.anchor.number && found != own {
+                return Err(SourceError::Contradiction { number, found, own, record: "the journal" }.into());
+            }
+            chain
+                .import(&bytes)
+                .map_err(|source| SourceError::Rejected { number, source: Box::new(source) })?;
+            // The journal continues behind the append that seals the last of them.
+            link.follow(&mut chain, self.anchor.sequence).map_err(NodeError::from)?;
+            let done = number + 1 - plan.first;
+            if watch(Repairing::Fetching { done, of }) == ControlFlow::Break(()) {
+                return Err(StoreError::Interrupted.into());
+            }
+        }
+        link.drain().map_err(NodeError::from)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+"""`foreseal db repair --from`: the blocks that the journal lacks come from another node."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from command import foreseal
+from flips import chain
+from foreseal._core import Node, SteppedNode, db_verify
+from live.process import live_node
+from live_node import wait_until
+
+PAGE = 4096
+SEGMENT = 64 << 20
+INPUT = b"\xab" * 100_000
+SENDER = 1
+IDENTITY = {"eth_chainId": "0x7a69", "eth_blockNumber": "0x1"}
+
+
+def settings(datadir: Path, **changes: Any) -> bytes:
+    """Return settings of a chain whose journal retains nothing that the store has."""
+    store = {"recent": 1, "scrub_rate": 0, "retention": 0}
+    return chain.settings(datadir, store=store, **changes)
+
+
+def make(datadir: Path) -> None:
+    """Make a chain whose journal begins after block 1, with all of it stored."""
+    driver = chain.Driver.__new__(chain.Driver)
+    driver.node = SteppedNode(settings(datadir), chain.TIME)
+    sent = 0
+    while len(list((datadir / "journal").iterdir())) < 2 or sent < SEGMENT + (4 << 20):
+        for _ in range(5):
+            driver.send(SENDER, to=f"0x{sent:040x}", data="0x" + INPUT.hex())
+            sent += len(INPUT)
+        driver.node.seal()
+    driver.close()
+    node = Node(settings(datadir, produce=False))
+    node.start()
+    wait_until(lambda: node.ready()[0])
+    node.stop()
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A chain at rest."""
+    made = tmp_path_factory.mktemp("original") / "chain"
+    make(made)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def datadir(original: Path) -> Iterator[Path]:
+    """A copy of it whose store cannot be read."""
+    copied = chain.copy(original)
+    data = copied / "store" / "data.mdb"
+    with data.open("r+b") as file:
+        file.write(b"\0" * 4 * PAGE)
+    yield copied
+    shutil.rmtree(copied)
+
+
+@pytest.fixture(scope="module")
+def other(original: Path) -> Iterator[str]:
+    """The URL of another node with the same chain."""
+    copied = chain.copy(original)
+    with live_node("--datadir", str(copied), "--no-produce", command="run") as node:
+        yield node.url
+    shutil.rmtree(copied)
+
+
+@contextmanager
+def answering(answers: dict[str, Any], status: int = 200) -> Iterator[str]:
+    """Serve fixed results by method on a free port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = orjson.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "result": answers.get(request["method"])})
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def faults(datadir: Path) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = orjson.loads(db_verify(str(datadir), lambda *_: None, None))["faults"]
+    return found
+
+
+def assert_unchanged(datadir: Path, original: Path) -> None:
+    """The damaged store is where it was, and nothing of a repair is left."""
+    store = (datadir / "store" / "data.mdb").read_bytes()
+    assert store == b"\0" * 4 * PAGE + (original / "store" / "data.mdb").read_bytes()[4 * PAGE :]
+    assert not list(datadir.glob("store.*"))
+
+
+def test_another_node_is_needed_and_then_named(datadir: Path, original: Path, other: str) -> None:
+    alone = foreseal("db", "repair", datadir, "--yes")
+    assert alone.returncode == 1
+    assert "name a backup with --backup or another node with --from" in alone.stderr
+    unsure = foreseal("db", "repair", datadir, "--from", other, input="n\n")
+    assert unsure.returncode == 130
+    assert "the repair will fetch " in unsure.stdout
+    assert f", from {other}, execute and verify them, and replay the journal from there to block " in unsure.stdout
+    assert_unchanged(datadir, original)
+
+
+def test_a_store_is_rebuilt_from_another_node(datadir: Path, original: Path, other: str) -> None:
+    repaired = foreseal("db", "repair", datadir, "--from", other, "--yes")
+    assert repaired.returncode == 0, repaired.stderr
+    assert "the store is repaired and verified" in repaired.stdout
+    assert "repairing blocks: " in repaired.stderr
+    assert (datadir / "store.damaged" / "data.mdb").exists()
+    assert faults(datadir) == []
+    assert foreseal("journal", "check", datadir).returncode == 0
+    driver = chain.Driver(datadir)
+    head = int(driver.rpc("eth_blockNumber"), 16)
+    calls: list[tuple[str, list[Any]]] = [("eth_getBlockByNumber", [hex(number), True]) for number in range(head + 1)]
+    calls += [("eth_getBlockReceipts", [hex(number)]) for number in range(head + 1)]
+    calls += [("eth_getBalance", [driver.rpc("eth_accounts")[SENDER], hex(number)]) for number in range(head + 1)]
+    driver.close()
+    whole = chain.copy(original)
+    assert chain.ask(datadir, calls) == chain.ask(whole, calls)
+    shutil.rmtree(whole)
+
+
+def test_a_node_of_another_chain_is_rejected(datadir: Path, original: Path) -> None:
+    answers = {"eth_chainId": "0x1", "eth_blockNumber": "0x5", "eth_getBlockByNumber": {"hash": "0x" + "00" * 32}}
+    with answering(answers) as url:
+        ended = foreseal("db", "repair", datadir, "--from", url, "--yes")
+    assert ended.returncode == 2
+    assert "--from: the node has chain id 1, the data directory has 31337" in ended.stderr
+    assert_unchanged(datadir, original)
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({"eth_chainId": "0x7a69", "eth_blockNumber": "many"}, "is no number"),
+        (IDENTITY, "it has no block 0"),
+        ({**IDENTITY, "eth_getBlockByNumber": {"hash": "0x12"}}, "the hash of block 0 has 1 bytes"),
+        ({**IDENTITY, "eth_getBlockByNumber": {"hash": 7}}, "expected bytes in hex, got '7'"),
+    ],
+)
+def test_answers_that_cannot_be_used_name_the_option(
+    datadir: Path, original: Path, answers: dict[str, Any], message: str
+) -> None:
+    with answering(answers) as url:
+        ended = foreseal("db", "repair", datadir, "--from", url, "--yes")
+        assert (ended.returncode, ended.stderr.count("Traceback")) == (1, 0)
+        assert f"--from: {url}: " in ended.stderr
+    assert message in ended.stderr
+    assert_unchanged(datadir, original)
+
+
+def test_a_node_that_is_away_and_a_wrong_url_name_the_option(datadir: Path, original: Path, tmp_path: Path) -> None:
+    with answering({}) as url:
+        gone = url
+    ended = foreseal("db", "repair", datadir, "--from", gone, "--yes")
+    assert ended.returncode == 1
+    assert f"--from: {gone}: ConnectionRefusedError" in ended.stderr
+    wrong = foreseal("db", "repair", datadir, "--from", "ftp://somewhere", "--yes")
+    assert (wrong.returncode, "'--from': must be a URL with http or https" in wrong.stderr) == (2, True)
+    key = tmp_path / "key"
+    key.write_text("\n")
+    alone = foreseal("db", "repair", datadir, "--from-key-file", key)
+    assert (alone.returncode, "--from-key-file needs --from URL" in alone.stderr) == (2, True)
+    empty = foreseal("db", "repair", datadir, "--from", gone, "--from-key-file", key)
+    assert (empty.returncode, "must hold one API key" in empty.stderr) == (2, True)
+    assert_unchanged(datadir, original)
