@@ -1,5 +1,9 @@
 """The scrub of a running node: what nobody reads is checked too, and damage ends production."""
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import orjson
@@ -11,6 +15,20 @@ from foreseal.errors import RpcError
 from live_node import outcomes, wait_until
 from store_pages import replace
 
+# Runs a sequencer until its input ends.
+SEQUENCER = """
+import sys
+from time import sleep
+from foreseal._core import Node
+
+node = Node(sys.argv[1].encode())
+node.start()
+while not (node.ready()[0] or "damaged" in node.health()[1]):
+    sleep(0.005)
+print("ready", flush=True)
+sys.stdin.read()
+node.stop()
+"""
 # Input of a transaction of the chain, on pages that nothing but a request for it reads.
 INPUT = b"\xab" * 600
 
@@ -22,8 +40,20 @@ def datadir(tmp_path: Path) -> Path:
     return tmp_path / "chain"
 
 
-def settings(datadir: Path, rate: int) -> bytes:
-    return chain.settings(datadir, store={"recent": 1, "scrub_rate": rate, "scrub_pause": 100}, step=50)
+def settings(datadir: Path, rate: int, **changes: str) -> bytes:
+    store = {"recent": 1, "scrub_rate": rate, "scrub_pause": 100}
+    return chain.settings(datadir, store=store, step=50, **changes)
+
+
+@contextmanager
+def sequencer(datadir: Path, rate: int) -> Iterator[str]:
+    """Run a sequencer in a process of its own, and yield its socket."""
+    socket = str(datadir.parent / "feed.sock")
+    command = [sys.executable, "-c", SEQUENCER, settings(datadir, rate, feed=socket).decode()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield socket
 
 
 def test_a_scrub_reads_the_store_again_and_again(datadir: Path) -> None:
@@ -72,3 +102,19 @@ def test_damage_that_a_request_finds_fails_it_and_ends_production(datadir: Path)
     wait_until(lambda: orjson.loads(node.status())["phase"] == "failed")
     assert node.freshness()[0] <= stopped + 1
     node.stop()
+
+
+@pytest.mark.parametrize("finder", ["sequencer", "follower"])
+def test_damage_turns_the_health_of_a_follower_red(datadir: Path, finder: str) -> None:
+    replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
+    # A follower scrubs the store that no sequencer scrubs.
+    rates = {"sequencer": 0, "follower": 0} | {finder: 1 << 30}
+    with sequencer(datadir, rates["sequencer"]) as socket:
+        follower = Node(settings(datadir, rates["follower"], follow=socket))
+        follower.start()
+        wait_until(lambda: not follower.health()[0] and "damaged" in follower.health()[1])
+        assert "store is damaged: table transactions, key " in follower.health()[1]
+        assert not follower.ready()[0]
+        wait_until(lambda: orjson.loads(follower.status())["store"]["scrub"]["damaged"] > 0)
+        assert "table transactions" in orjson.loads(follower.status())["store"]["reason"]
+        follower.stop()

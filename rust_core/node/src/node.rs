@@ -21,7 +21,7 @@ use crate::{
     datadir::{DataDir, Followed},
     feed_server::{FeedServer, Source},
     follower::{Following, Ground},
-    scrubber::Scrubber,
+    scrubber::{ScrubOwner, Scrubber},
     shared::Shared,
     signer::admit_signer,
     start::try_first_block,
@@ -43,6 +43,8 @@ pub struct Node {
     settings: Settings,
     pub(crate) shared: Arc<Shared>,
     store: Store,
+    /// Reads the store in the background.
+    scrub: Mutex<Option<JoinHandle<()>>>,
     pub(crate) part: Part,
 }
 
@@ -59,8 +61,6 @@ pub(crate) struct Writing {
     signer: Option<Arc<StepSigner>>,
     surroundings: Mutex<Option<Surroundings>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Reads the store in the background.
-    scrub: Mutex<Option<JoinHandle<()>>>,
     server: Arc<Mutex<Option<FeedServer>>>,
     /// What followers are served from, once there is something to follow.
     pub(crate) source: Arc<OnceLock<Arc<Source>>>,
@@ -98,7 +98,7 @@ impl Node {
         let ground =
             Ground { spec: spec.clone(), store: store.clone(), journal, disk: surroundings.disk, window };
         let part = Part::Follower(Arc::new(Following::new(ground, feed, name, shared.clone())));
-        Ok(Self { spec, settings, shared, store, part })
+        Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
     fn open_writer(settings: Settings, mut surroundings: Surroundings) -> Result<Self, NodeError> {
@@ -118,11 +118,10 @@ impl Node {
             signer: signer.map(Arc::new),
             surroundings: Mutex::new(Some(surroundings)),
             thread: Mutex::new(None),
-            scrub: Mutex::new(None),
             server: Arc::default(),
             source: Arc::default(),
         });
-        Ok(Self { spec, settings, shared, store, part })
+        Ok(Self { spec, settings, shared, store, scrub: Mutex::default(), part })
     }
 
     /// Starts the writing thread: it replays the journal, then produces or only serves. That of a follower follows.
@@ -134,7 +133,7 @@ impl Node {
                 if let Err(error) = following.start() {
                     self.shared.set_phase(Phase::Failed(error.to_string()));
                 }
-                return;
+                return self.start_scrub(ScrubOwner::Follower);
             }
         };
         let Some(surroundings) = writing.surroundings.lock().take() else { return };
@@ -157,10 +156,27 @@ impl Node {
             Ok(handle) => *writing.thread.lock() = Some(handle),
             Err(error) => self.shared.set_phase(Phase::Failed(error.to_string())),
         }
-        let scrubber = Scrubber::new(self.store.clone(), self.shared.clone(), self.settings.store.scrub);
+        self.start_scrub(ScrubOwner::Sequencer);
+    }
+
+    fn start_scrub(&self, owner: ScrubOwner) {
+        let mut thread = self.scrub.lock();
+        if thread.is_some() || self.shared.stopping() {
+            return;
+        }
+        let settings = self.settings.store.scrub;
+        let scrubber = Scrubber::new(self.store.clone(), self.shared.clone(), settings, owner);
         match scrubber.start() {
-            Ok(thread) => *writing.scrub.lock() = thread,
+            Ok(started) => *thread = started,
             Err(error) => tracing::warn!(%error, "the scrub cannot be started"),
+        }
+    }
+
+    fn join_scrub(&self) {
+        let thread = self.scrub.lock().take();
+        if let Some(thread) = thread {
+            // It ends with the portion that it reads.
+            let _ = thread.join();
         }
     }
 
@@ -227,7 +243,10 @@ impl Node {
     pub fn stop(&self) {
         let writing = match &self.part {
             Part::Writer(writing) => writing,
-            Part::Follower(following) => return following.stop(),
+            Part::Follower(following) => {
+                following.stop();
+                return self.join_scrub();
+            }
         };
         self.shared.stop();
         // Not under its lock: who looks at the followers does not wait for their farewell.
@@ -236,8 +255,9 @@ impl Node {
             // Before the pool is saved: what followers send from now on would be lost.
             server.stop();
         }
-        let threads = [writing.scrub.lock().take(), writing.thread.lock().take()];
-        for thread in threads.into_iter().flatten() {
+        self.join_scrub();
+        let thread = writing.thread.lock().take();
+        if let Some(thread) = thread {
             // The thread catches its own panics, so joining cannot fail.
             let _ = thread.join();
         }

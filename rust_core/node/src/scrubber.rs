@@ -2,9 +2,13 @@
 //! needed.
 //!
 //! It waits while the store or the steps are late, and what it finds stops production as a read that finds it does.
+//!
+//! One process at a time reads a store: the sequencer, and a follower only where no sequencer does, because its store is a copy
+//! or the sequencer is away. A lock on the store's folder decides.
 
 use std::{
     collections::BTreeSet,
+    fs::{File, TryLockError},
     sync::Arc,
     thread::{Builder, JoinHandle},
     time::Duration,
@@ -56,21 +60,33 @@ pub struct ScrubStatus {
 /// The scrub's progress, for status and metrics.
 pub(crate) type Progress = Arc<Mutex<ScrubStatus>>;
 
+/// The process that scrubs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScrubOwner {
+    /// Holds the lock from its first portion on.
+    Sequencer,
+    /// Holds the lock for one portion at a time, so that a sequencer gets it.
+    Follower,
+}
+
 /// Reads the store in portions.
 pub(crate) struct Scrubber {
     store: Store,
     shared: Arc<Shared>,
     settings: ScrubSettings,
+    owner: ScrubOwner,
+    /// The store's folder, with the lock on it.
+    lock: Option<File>,
     position: ScrubPosition,
     damaged: BTreeSet<u64>,
     progress: Progress,
 }
 
 impl Scrubber {
-    pub fn new(store: Store, shared: Arc<Shared>, settings: ScrubSettings) -> Self {
+    pub fn new(store: Store, shared: Arc<Shared>, settings: ScrubSettings, owner: ScrubOwner) -> Self {
         let progress = shared.scrub_progress().clone();
         let (position, damaged) = (ScrubPosition::default(), BTreeSet::new());
-        Self { store, shared, settings, position, damaged, progress }
+        Self { store, shared, settings, owner, lock: None, position, damaged, progress }
     }
 
     /// Starts the thread, which ends when the node stops; `None` if the settings have no scrub.
@@ -94,6 +110,32 @@ impl Scrubber {
         if self.gives_way() {
             return RETRY_INTERVAL;
         }
+        self.lock = self.lock.take().or_else(|| self.acquire());
+        self.shared.set_scrubs(self.lock.is_some());
+        if self.lock.is_none() {
+            return RETRY_INTERVAL;
+        }
+        let wait = self.read_portion();
+        if self.owner == ScrubOwner::Follower
+            && let Some(folder) = self.lock.take()
+        {
+            // What cannot be unlocked is closed.
+            let _ = folder.unlock();
+        }
+        wait
+    }
+
+    /// Locks the store's folder; `None` while another process scrubs it.
+    fn acquire(&self) -> Option<File> {
+        let folder = File::open(self.store.path()).ok()?;
+        match folder.try_lock() {
+            Err(TryLockError::WouldBlock) => None,
+            // Without locks it is better to read twice than not at all.
+            Err(TryLockError::Error(_)) | Ok(()) => Some(folder),
+        }
+    }
+
+    fn read_portion(&mut self) -> Duration {
         let scrubbed = match self.store.scrub(&mut self.position, PORTION_SIZE) {
             Ok(scrubbed) => scrubbed,
             Err(error) => {
@@ -124,6 +166,9 @@ impl Scrubber {
 
     /// Returns `true` while the node starts, the store is behind, or steps are late.
     fn gives_way(&self) -> bool {
+        if self.owner == ScrubOwner::Follower {
+            return matches!(self.shared.phase(), Phase::Replaying { .. });
+        }
         let behind = self.shared.store_status().is_none_or(|store| store.share < 1_000);
         behind || (self.shared.phase() == Phase::Producing && self.shared.age() > RETRY_INTERVAL * 2)
     }

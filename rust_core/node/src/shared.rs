@@ -14,7 +14,7 @@ use foreseal_types::mutant;
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Changes, Clock, Feed, Figures, Point, StoreStatus, View, Watcher,
+    Changes, Clock, Feed, Figures, Point, ScrubStatus, StoreStatus, View, Watcher,
     feed_server::FrameLog,
     liveness::Activity,
     questions::Desk,
@@ -81,6 +81,8 @@ pub(crate) struct Shared {
     /// The store that this process reads.
     store: OnceLock<Store>,
     scrub: scrubber::Progress,
+    /// Set while this process scrubs its store.
+    scrubs: AtomicBool,
     watcher: OnceLock<Arc<dyn Watcher>>,
     pub(crate) figures: Arc<Figures>,
     /// What the writing thread does.
@@ -108,6 +110,7 @@ impl Shared {
             gauge: OnceLock::new(),
             store: OnceLock::new(),
             scrub: scrubber::Progress::default(),
+            scrubs: AtomicBool::new(false),
             watcher: OnceLock::new(),
             figures: Arc::default(),
             activity: Activity::default(),
@@ -238,6 +241,35 @@ impl Shared {
     /// Where the scrub notes how far it is.
     pub(crate) fn scrub_progress(&self) -> &scrubber::Progress {
         &self.scrub
+    }
+
+    /// Notes whether this process scrubs its store, or leaves that to another one.
+    pub(crate) fn set_scrubs(&self, scrubs: bool) {
+        self.scrubs.store(scrubs, Ordering::Release);
+    }
+
+    /// Status of the store of a follower, which knows `sequencer` of the sequencer's: with the scrub of this process if it
+    /// does one, and with the damage that this process found.
+    pub(crate) fn followed_store(&self, sequencer: Option<StoreStatus>) -> Option<StoreStatus> {
+        let damage = self.damage();
+        let scrubs = self.scrubs.load(Ordering::Acquire);
+        if !scrubs && damage.is_none() {
+            return sequencer;
+        }
+        let store = self.store.get()?;
+        let mut status = sequencer.unwrap_or_else(|| StoreStatus {
+            head: store.head().ok().flatten().map(|head| head.number),
+            backlog: 0,
+            share: 1_000,
+            bytes: store.size().used,
+            failure: None,
+            scrub: ScrubStatus::default(),
+        });
+        if scrubs {
+            status.scrub = self.scrub.lock().clone();
+        }
+        status.failure = damage.or(status.failure);
+        Some(status)
     }
 
     /// The damage of the store that a read, a write or the scrub found.

@@ -216,7 +216,7 @@ impl Following {
             produces: welcome.is_some_and(|welcome| welcome.produces),
             signer: said.as_ref().and_then(|said| said.signer),
             damage: self.shared.damage(),
-            store: said.and_then(|said| said.store),
+            store: self.shared.followed_store(said.and_then(|said| said.store)),
             shown: self.shared.view().is_some(),
             following: Some(FollowingStatus {
                 lag: self.known.lag(),

@@ -29,6 +29,21 @@ pub fn follower_of(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Dis
     Arc::new(Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap())
 }
 
+/// A started follower with settings of its own, of the sequencer in another data directory.
+pub fn follow_from(
+    settings: &Settings,
+    sequencer: &Path,
+    clock: Arc<dyn Clock>,
+    disk: Arc<dyn Disk>,
+) -> Arc<Node> {
+    let role = Role::Follower { feed: socket(sequencer), name: "one".to_owned() };
+    let settings = Settings { role, ..settings.clone() };
+    let (randomness, secret) = (Box::new(|| B256::ZERO), Box::new(|| B256::ZERO));
+    let node = Arc::new(Node::open(settings, Surroundings { clock, randomness, secret, disk }).unwrap());
+    node.start();
+    node
+}
+
 /// As [`follower_of`], started.
 pub fn follow(settings: &Settings, clock: Arc<dyn Clock>, disk: Arc<dyn Disk>) -> Arc<Node> {
     let node = follower_of(settings, clock, disk);
