@@ -98,6 +98,15 @@ def test_a_store_is_made_again_from_the_whole_journal(datadir: Path, original: P
     assert_repaired(datadir, original, "make the store again by replaying the journal")
 
 
+def test_another_node_is_not_used_where_the_journal_has_everything(datadir: Path, original: Path) -> None:
+    replace(datadir, INPUT, INPUT[::-1].replace(b"\xab", b"\xac"), sealed=False)
+    # Nothing listens there.
+    url = "http://127.0.0.1:1"
+    unsure = foreseal("db", "repair", datadir, "--from", url, input="n\n")
+    assert f"no block is fetched from {url}: it is not needed" in unsure.stdout
+    assert_repaired(datadir, original, "make the store again by replaying the journal", "--from", url)
+
+
 def test_a_store_whose_roots_are_damaged_is_made_again(datadir: Path, original: Path) -> None:
     data = datadir / "store" / "data.mdb"
     data.write_bytes(b"\0" * 4 * PAGE + data.read_bytes()[4 * PAGE :])

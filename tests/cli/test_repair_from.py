@@ -14,6 +14,8 @@ import pytest
 from command import foreseal
 from flips import chain
 from foreseal._core import Node, SteppedNode, db_verify
+from foreseal.cli.other_node import MAX_RATE_WAITS, OtherNode, read_key
+from foreseal.errors import NodeError
 from live.process import live_node
 from live_node import wait_until
 
@@ -77,14 +79,18 @@ def other(original: Path) -> Iterator[str]:
 
 
 @contextmanager
-def answering(answers: dict[str, Any], status: int = 200) -> Iterator[str]:
-    """Serve fixed results by method on a free port."""
+def answering(answers: dict[str, Any], refusals: int = 0, headers: list[Any] | None = None) -> Iterator[str]:
+    """Serve fixed results by method on a free port, after so many refusals; `headers` gets those of each request."""
+    left = iter(range(refusals))
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = orjson.loads(self.rfile.read(int(self.headers["content-length"])))
             body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "result": answers.get(request["method"])})
-            self.send_response(status)
+            if headers is not None:
+                headers.append(self.headers)
+            self.send_response(200 if next(left, None) is None else 429)
+            self.send_header("retry-after", "0")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -172,6 +178,35 @@ def test_answers_that_cannot_be_used_name_the_option(
         assert f"--from: {url}: " in ended.stderr
     assert message in ended.stderr
     assert_unchanged(datadir, original)
+
+
+def test_a_node_with_more_blocks_than_the_journal_is_reported(datadir: Path, original: Path) -> None:
+    copied = chain.copy(original)
+    with live_node("--datadir", str(copied), command="run") as node:
+        head = int(node.rpc("eth_blockNumber"), 16)
+        wait_until(lambda: int(node.rpc("eth_blockNumber"), 16) > head)
+        unsure = foreseal("db", "repair", datadir, "--from", node.url, input="n\n")
+    shutil.rmtree(copied)
+    assert unsure.returncode == 130
+    assert "warning: that node ends with block " in unsure.stderr
+    assert_unchanged(datadir, original)
+
+
+def test_a_rate_limit_is_waited_for_and_the_key_sent(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("fs_secret\n")
+    headers: list[Any] = []
+    answers = {**IDENTITY, "eth_getBlockByNumber": {"hash": "0x" + "11" * 32}, "debug_getRawBlock": "0xc0"}
+    with answering(answers, 2, headers) as url:
+        node = OtherNode(url, read_key(tmp_path / "key"))
+        assert node.chain() == (31337, b"\x11" * 32, 1)
+        assert node.block(1) == b"\xc0"
+        node.close()
+    assert [header["x-api-key"] for header in headers] == ["fs_secret"] * 6
+    with answering(answers, MAX_RATE_WAITS) as url:
+        node = OtherNode(url)
+        with pytest.raises(NodeError, match=r"^--from: http://.*: eth_chainId was refused"):
+            node.chain()
+        node.close()
 
 
 def test_a_node_that_is_away_and_a_wrong_url_name_the_option(datadir: Path, original: Path, tmp_path: Path) -> None:

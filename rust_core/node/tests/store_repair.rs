@@ -14,9 +14,10 @@ use std::{
 use alloy_primitives::{B256, Bytes, TxKind, U256};
 use foreseal_journal::{EndMark, RealDisk, check, recorded_end};
 use foreseal_node::{
-    BlockSource, FetchPlan, RepairMethod, RepairSources, Repairing, Settings, Source, SourceChain,
-    SteppedClock, StoreRepair, StoreSettings, back_up,
+    BlockSource, FetchPlan, NodeError, RepairMethod, RepairSources, Repairing, Settings, Source, SourceChain,
+    SteppedClock, StoreRepair, StoreRepairError, StoreSettings, back_up,
 };
+use foreseal_store::StoreError;
 use foreseal_testkit::{Fees, Wallet};
 use support::{Bench, settings};
 
@@ -150,7 +151,7 @@ impl Stopped {
         recorded_end(&self.datadir().join("journal"), &RealDisk).unwrap().unwrap()
     }
 
-    fn open(&self) -> Result<Bench, foreseal_node::NodeError> {
+    fn open(&self) -> Result<Bench, NodeError> {
         Bench::open(self.settings.clone(), self.clock.clone(), Arc::new(RealDisk))
     }
 
@@ -367,6 +368,45 @@ fn a_node_that_contradicts_the_data_directory_is_rejected() {
     stopped.damage_everything();
     let error = rejected(&stopped, early);
     assert!(error.contains("block 3 of the node is rejected"), "{error}");
+}
+
+/// The node reports the hash that the journal has, and serves another block.
+#[test]
+fn a_node_that_hides_another_block_behind_the_right_hash_is_rejected() {
+    let stopped = Stopped::new(true);
+    stopped.damage_everything();
+    let other = other_chain(&stopped);
+    let mut honest = stopped.blocks.clone();
+    let sources = RepairSources { backup: None, node: Some(&mut honest) };
+    let last = fetch(&stopped.repair(sources).plan(&mut go_on).unwrap().method).last;
+    // A whole chain of it: each block executes, and the last one is not the one that the journal seals.
+    let mut hidden = other.clone();
+    for (block, own) in hidden.blocks.iter_mut().zip(&stopped.blocks.blocks) {
+        block.0 = own.0;
+    }
+    let error = rejected(&stopped, hidden);
+    assert!(error.contains(&format!("block {last} of the node has hash 0x")), "{error}");
+    assert!(error.contains("but the journal of this data directory has 0x"), "{error}");
+}
+
+#[test]
+fn an_interrupted_fetch_changes_nothing() {
+    let stopped = Stopped::new(true);
+    stopped.damage_a_block();
+    let damaged = fs::read(stopped.data()).unwrap();
+    let mut node = stopped.blocks.clone();
+    let mut repair = stopped.repair(RepairSources { backup: None, node: Some(&mut node) });
+    let plan = repair.plan(&mut go_on).unwrap();
+    let mut stop = |step| match step {
+        Repairing::Fetching { done: 2, .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let error = repair.apply(&plan.method, &mut stop).unwrap_err();
+    drop(repair);
+    assert!(matches!(error, StoreRepairError::Node(NodeError::Store(StoreError::Interrupted))), "{error}");
+    assert_eq!(node.fetched, [1, 2]);
+    assert_eq!(fs::read(stopped.data()).unwrap(), damaged);
+    assert!(!stopped.datadir().join("store.repaired").exists());
 }
 
 #[test]
