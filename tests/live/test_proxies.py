@@ -53,7 +53,7 @@ _ONLY_ASGI = {"a fragment in the target": 200}
 @pytest.fixture(scope="module")
 def behind(front: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of nginx in front of a node."""
-    limits = ("--wrong-key-rate", "0", "--trusted-proxy", "127.0.0.1", "--max-caller-connections", "40")
+    limits = ("--wrong-key-rate", "0", "--trusted-proxy", "127.0.0.1")
     with live_node("--transport", front, *limits) as node, nginx(node.url, tmp_path_factory.mktemp("nginx")) as port:
         yield port
 
@@ -81,6 +81,16 @@ def test_frames_of_the_table_pass_nginx(front: str, behind: int) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert dict(zip(expected, pool.map(outcome, WEBSOCKET), strict=True)) == expected
+
+
+def test_nginx_limits_the_connections_of_an_address(behind: int) -> None:
+    with contextlib.ExitStack() as lines:
+
+        def status(address: str) -> int:
+            return status_of(handshake(lines.enter_context(connect(behind, address))))
+
+        assert [status("127.0.0.5") for _ in range(65)] == [101] * 64 + [503]
+        assert status("127.0.0.6") == 101
 
 
 def test_websockets_behind_nginx_count_for_their_client(front: str, tmp_path: Path) -> None:
