@@ -154,7 +154,8 @@ fn repair_kind(error: &StoreRepairError) -> &'static str {
             node_kind(error)
         }
         StoreRepairError::Backup(BackupError::Damaged { .. }) | StoreRepairError::Impossible(_) => "corrupt",
-        StoreRepairError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted) => "io",
+        StoreRepairError::Backup(BackupError::Outrun { .. } | BackupError::Interrupted)
+        | StoreRepairError::Source(SourceError::Unavailable(_)) => "io",
         StoreRepairError::Backup(
             BackupError::NotEmpty(_)
             | BackupError::Unfinished(_)
@@ -163,7 +164,6 @@ fn repair_kind(error: &StoreRepairError) -> &'static str {
             | BackupError::NoKey(_),
         )
         | StoreRepairError::Unfinished(_) => "settings",
-        StoreRepairError::Source(SourceError::Unavailable(_)) => "io",
         StoreRepairError::Source(SourceError::OtherChainId { .. } | SourceError::OtherGenesis { .. }) => {
             "genesis"
         }
