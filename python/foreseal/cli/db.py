@@ -18,7 +18,7 @@ SHOWN = 50
 
 METHODS = {
     "rewrite": "copy what is sound into a new store, and make the rest of it again from that",
-    "meta-page": "copy the store with its sound meta page in place of the damaged one, and replay the journal from there",
+    "meta-page": "copy the store with its sound meta page over the damaged one, and replay the journal from there",
     "backup": "take the store of the backup, and replay the journal from there",
     "replay": "make the store again by replaying the journal from block 1",
 }
