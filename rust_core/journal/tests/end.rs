@@ -254,6 +254,19 @@ fn open_real(data: &Path) -> Journal {
 }
 
 #[test]
+fn a_journal_that_is_shortened_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut journal = open_real(folder.path());
+    journal.append(&records(&vec![vec![1]])).unwrap();
+    let segment = folder.path().join("journal/0000000001.segment");
+    fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(100).unwrap();
+    let error = journal.append(&records(&vec![vec![2]])).unwrap_err();
+    assert!(matches!(error, JournalError::Shortened { found: 100, .. }), "{error}");
+    assert_eq!(fs::metadata(&segment).unwrap().len(), 100, "nothing was written");
+    assert!(matches!(journal.append(&[]), Err(JournalError::Poisoned { .. })));
+}
+
+#[test]
 fn a_journal_that_is_moved_or_replaced_is_not_written() {
     type Change = fn(&Path);
     let renamed: Change = |data| fs::rename(data, data.with_file_name("other")).unwrap();

@@ -132,6 +132,27 @@ fn a_file_that_lost_its_end_is_refused_before_it_is_read() {
 }
 
 #[test]
+fn a_store_that_was_removed_or_replaced_confirms_nothing() {
+    for is_replaced in [false, true] {
+        let mut maker = Maker::new(11, Size::SMALL);
+        let genesis = maker.genesis();
+        let chain = maker.chain(&genesis, 2);
+        let folder = tempdir().unwrap();
+        let store = Store::open(folder.path(), Maker::options(&genesis)).unwrap();
+        store.write(&sealed(&[genesis, chain[0].clone()])).unwrap();
+        let data = folder.path().join("data.mdb");
+        if is_replaced {
+            fs::copy(&data, folder.path().join("copy")).unwrap();
+            fs::rename(folder.path().join("copy"), &data).unwrap();
+        } else {
+            fs::remove_file(&data).unwrap();
+        }
+        let error = store.write(&sealed(&chain[1..])).unwrap_err();
+        assert_eq!(error, StoreError::Moved { path: data });
+    }
+}
+
+#[test]
 fn one_process_opens_a_store_once_and_shares_it() {
     let (folder, options, chain) = filled();
     let store = Store::open(folder.path(), options).unwrap();
