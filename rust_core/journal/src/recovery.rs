@@ -41,6 +41,27 @@ pub struct Recovery {
     pub damaged_end: Option<u64>,
 }
 
+impl Recovery {
+    /// Notes what a crash left behind the newest append. A segment that was being created is removed.
+    fn note_tail(&mut self, disk: &dyn Disk, dir: &Path, end: &End) -> Result<(), JournalError> {
+        match end.tail {
+            Tail::Clean => {}
+            Tail::Torn { bytes } => {
+                let segment = end.segment.expect("a torn tail has its segment").number;
+                let torn = TornTail { place: Place { segment, offset: end.offset }, bytes };
+                tracing::warn!(place = %torn.place, bytes, "journal: cut an append that was not finished");
+                self.torn_tail = Some(torn);
+            }
+            Tail::HalfMade { segment } => {
+                tracing::warn!(segment, "journal: removed a segment that was being created");
+                remove_half_made(disk, dir, segment)?;
+                self.half_made_segment = Some(segment);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Bytes of zeros written at a time over a torn tail.
 const ZEROS: usize = 1 << 20;
 
@@ -72,20 +93,7 @@ pub(crate) fn recover(
         let path = end_path(dir);
         tracing::warn!(path = %path.display(), offset, "a copy of the journal's recorded end is damaged");
     }
-    match end.tail {
-        Tail::Clean => {}
-        Tail::Torn { bytes } => {
-            let segment = end.segment.expect("a torn tail has its segment").number;
-            let torn = TornTail { place: Place { segment, offset: end.offset }, bytes };
-            tracing::warn!(place = %torn.place, bytes, "journal: cut an append that was not finished");
-            recovery.torn_tail = Some(torn);
-        }
-        Tail::HalfMade { segment } => {
-            tracing::warn!(segment, "journal: removed a segment that was being created");
-            remove_half_made(&*disk, dir, segment)?;
-            recovery.half_made_segment = Some(segment);
-        }
-    }
+    recovery.note_tail(&*disk, dir, &end)?;
     let (file, header) = match end.segment {
         Some(header) => (settle(&*disk, dir, &header, &end)?, header),
         None => create_segment(&*disk, dir, &options, (FIRST_SEGMENT, chain, 0))?,
