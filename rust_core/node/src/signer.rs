@@ -42,12 +42,18 @@ pub(crate) fn admit_signer(
     let own = datadir.key();
     let path = settings.sequencer_key.as_deref().unwrap_or(&own);
     let may_change = settings.new_sequencer_key || mutant!("skip-signer-check");
-    let signer = match (&settings.sequencer_key, expected) {
-        (Some(_), _) => StepSigner::read(path, chain_id)?,
-        (None, Some(signer)) if !may_change && !path.exists() => {
+    let mut absent = settings.sequencer_key.is_none() && StepSigner::is_absent(path)?;
+    if absent && expected.is_some_and(|signer| StepSigner::has_draft(path, chain_id, signer)) {
+        // A start was killed after it had recorded the new signer.
+        StepSigner::adopt_draft(path)?;
+        absent = false;
+    }
+    let signer = match (absent, expected) {
+        (false, _) => StepSigner::read(path, chain_id)?,
+        (true, Some(signer)) if !may_change => {
             return Err(KeyError::Missing { path: path.to_owned(), signer }.into());
         }
-        (None, _) => StepSigner::read_or_make(path, chain_id, &mut surroundings.secret)?,
+        (true, _) => StepSigner::draft(path, chain_id, (surroundings.secret)())?,
     };
     let found = signer.address();
     if let Some(expected) = expected
@@ -72,6 +78,10 @@ pub(crate) fn admit_signer(
     }
     if changed || !recorded || first.is_some() {
         identity.write(datadir.path())?;
+    }
+    if absent {
+        // Only now: a key without its record would be refused.
+        StepSigner::adopt_draft(path)?;
     }
     Ok(Some(signer))
 }

@@ -95,21 +95,34 @@ impl StepSigner {
         key.ok_or_else(|| KeyError::Content { path: path.to_owned() })
     }
 
-    /// As [`Self::read`]; where there is no file, one is made of `secret`, durably. One that is there is never written. The
-    /// caller holds the lock of the folder.
-    pub fn read_or_make(path: &Path, chain_id: u64, secret: impl FnOnce() -> B256) -> Result<Self, KeyError> {
+    /// Returns `true` if there is nothing at `path`.
+    pub(crate) fn is_absent(path: &Path) -> Result<bool, KeyError> {
         match fs::symlink_metadata(path) {
-            Ok(_) => return Self::read(path, chain_id),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(KeyError::io("open", path)(error));
-            }
-            Err(_) => {}
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(KeyError::io("open", path)(error)),
         }
-        let secret = secret();
+    }
+
+    /// Writes a new key durably, under the name of a draft: [`Self::adopt_draft`] puts it at `path`. The caller holds the lock
+    /// of the folder.
+    pub(crate) fn draft(path: &Path, chain_id: u64, secret: B256) -> Result<Self, KeyError> {
         let made = Self::new(secret, chain_id);
         let made = made.ok_or_else(|| KeyError::Content { path: path.to_owned() })?;
-        write_new(path, &secret).map_err(KeyError::io("write", path))?;
+        write_new(&draft_path(path), &secret).map_err(KeyError::io("write", path))?;
         Ok(made)
+    }
+
+    /// Returns `true` if there is a draft of a key for `path` that signs as `address`.
+    pub(crate) fn has_draft(path: &Path, chain_id: u64, address: Address) -> bool {
+        Self::read(&draft_path(path), chain_id).is_ok_and(|draft| draft.address == address)
+    }
+
+    /// Puts the draft at `path`, durably.
+    pub(crate) fn adopt_draft(path: &Path) -> Result<(), KeyError> {
+        let renamed = fs::rename(draft_path(path), path);
+        let synced = renamed.and_then(|()| sync_parent(path));
+        synced.map_err(KeyError::io("write", path))
     }
 
     /// The address that its signatures recover to.
@@ -124,19 +137,25 @@ impl StepSigner {
     }
 }
 
-/// The whole file or none of it, for its owner alone from the beginning.
-fn write_new(path: &Path, secret: &B256) -> io::Result<()> {
-    let draft = path.with_extension("new");
+fn draft_path(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Writes the file for its owner alone from the beginning.
+fn write_new(draft: &Path, secret: &B256) -> io::Result<()> {
     // What a start that broke off has left.
-    match fs::remove_file(&draft) {
+    match fs::remove_file(draft) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft)?;
     file.write_all(format!("{}\n", hex::encode(secret)).as_bytes())?;
     file.sync_all()?;
-    fs::rename(&draft, path)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    sync_parent(draft)
 }
 
 #[cfg(test)]
@@ -153,10 +172,6 @@ mod tests {
         (folder, path)
     }
 
-    fn never() -> B256 {
-        panic!("there is a key")
-    }
-
     fn put(path: &Path, text: &str, mode: u32) {
         fs::write(path, text).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -169,12 +184,17 @@ mod tests {
     #[test]
     fn a_key_is_made_once() {
         let (folder, path) = folder();
-        let made = StepSigner::read_or_make(&path, CHAIN, || SECRET.parse().unwrap()).unwrap();
+        let made = StepSigner::draft(&path, CHAIN, SECRET.parse().unwrap()).unwrap();
+        assert!(StepSigner::is_absent(&path).unwrap());
+        assert!(StepSigner::has_draft(&path, CHAIN, made.address()));
+        assert!(!StepSigner::has_draft(&path, CHAIN, Address::ZERO));
+        StepSigner::adopt_draft(&path).unwrap();
+        assert!(!StepSigner::is_absent(&path).unwrap());
         assert_eq!(made.address().to_string(), ADDRESS);
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{SECRET}\n"));
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        let again = StepSigner::read_or_make(&path, CHAIN, never).unwrap();
+        let again = StepSigner::read(&path, CHAIN).unwrap();
         assert_eq!(again.address(), made.address());
         assert!(!format!("{made:?}").contains(&SECRET[..8]));
     }
@@ -183,7 +203,9 @@ mod tests {
     fn what_a_start_that_broke_off_left_is_no_key() {
         let (folder, path) = folder();
         put(&folder.path().join("sequencer.new"), "half", 0o644);
-        StepSigner::read_or_make(&path, CHAIN, || B256::repeat_byte(1)).unwrap();
+        assert!(!StepSigner::has_draft(&path, CHAIN, Address::ZERO));
+        StepSigner::draft(&path, CHAIN, B256::repeat_byte(1)).unwrap();
+        StepSigner::adopt_draft(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -193,7 +215,7 @@ mod tests {
         let (_folder, path) = folder();
         for mode in [0o640, 0o604, 0o644, 0o601] {
             put(&path, SECRET, mode);
-            let error = StepSigner::read_or_make(&path, CHAIN, never).unwrap_err();
+            let error = StepSigner::read(&path, CHAIN).unwrap_err();
             assert_eq!(error, KeyError::Permissions { path: path.clone(), mode });
             assert!(error.to_string().ends_with(&format!("(mode {mode:o}): chmod 600 it")), "{error}");
         }
@@ -209,7 +231,7 @@ mod tests {
         let (far, twice) = (format!("{SECRET}{}00", " ".repeat(99)), format!("0x0x{SECRET}"));
         for text in ["", "0x", "no key", &SECRET[1..], &long, &far, &twice, &"0".repeat(64), order] {
             put(&path, text, 0o600);
-            let error = StepSigner::read_or_make(&path, CHAIN, never).unwrap_err();
+            let error = StepSigner::read(&path, CHAIN).unwrap_err();
             assert_eq!(error, KeyError::Content { path: path.clone() }, "{text}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }

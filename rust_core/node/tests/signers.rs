@@ -156,3 +156,26 @@ fn a_changed_bit_of_the_saved_pool_leaves_it_out() {
         assert_eq!(node.status().pool_start, PoolStart::LostInCrash);
     }
 }
+
+/// As a kill between the record of the signer and the name of its key leaves the files.
+#[test]
+fn a_new_signer_that_is_recorded_finds_its_key() {
+    let (folder, wallets, _) = made();
+    let datadir = folder.path();
+    let settings = || settings(datadir, &wallets);
+    fs::remove_file(datadir.join("sequencer.key")).unwrap();
+    let node = open_node(Settings { new_sequencer_key: true, ..settings() }).unwrap();
+    let recorded = DirIdentity::read(datadir).unwrap().unwrap().signer();
+    assert_eq!(recorded, node.status().signer);
+    drop(node);
+    fs::rename(datadir.join("sequencer.key"), datadir.join("sequencer.new")).unwrap();
+    let node = open_node(settings()).unwrap();
+    assert_eq!(node.status().signer, recorded);
+    assert!(datadir.join("sequencer.key").exists());
+    drop(node);
+    // A draft of another signer is none.
+    fs::remove_file(datadir.join("sequencer.key")).unwrap();
+    put_key(datadir, &[b'3'; 64]);
+    fs::rename(datadir.join("sequencer.key"), datadir.join("sequencer.new")).unwrap();
+    assert!(matches!(refused(settings()), KeyError::Missing { .. }));
+}
