@@ -42,8 +42,11 @@ def repair_command(datadir: Path, yes: bool) -> None:
     if plan["loss"] is None:
         click.echo("the journal is whole: nothing to repair")
         return
-    click.echo("this would be lost:")
     loss = plan["loss"]
+    if loss["in_store"]:
+        click.echo("these segments would be removed; the store has all of what is in them:")
+    else:
+        click.echo("this would be lost:")
     _print({name: fact for name, fact in loss.items() if name not in ("recorded", "tip")})
     if plan["summary"] is not None:
         click.echo(f"as the store and the recorded end show: {plan['summary']}")

@@ -35,7 +35,7 @@ pub use past::Past;
 pub use real_disk::RealDisk;
 pub use record::{Outline, Record, decode_records, encode_records, outline_records};
 pub use recovery::{Recovery, TornTail};
-pub use repair::{Loss, Repair, plan_acceptance, plan_repair};
+pub use repair::{Loss, Repair, plan_acceptance, plan_leading_cut, plan_repair};
 pub use replay::{Append, Replay};
 pub use show::{ShownAppend, ShownRecord, ShownStep, show};
 pub use whole::{NotRecords, Whole, Wholes};

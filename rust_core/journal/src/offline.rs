@@ -6,8 +6,8 @@ use std::{
 };
 
 use crate::{
-    DirLock, EndMark, JournalError, LockError, RealDisk, Repair, Report, check, plan_acceptance, plan_repair,
-    recorded_end,
+    DirLock, EndMark, JournalError, LockError, RealDisk, Repair, Report, check, plan_acceptance,
+    plan_leading_cut, plan_repair, recorded_end,
 };
 
 /// Folder of the journal inside the data directory.
@@ -55,6 +55,11 @@ impl OfflineJournal {
     /// See [`plan_acceptance`].
     pub fn plan_acceptance(&self) -> Result<Repair, JournalError> {
         plan_acceptance(&self.folder, Arc::new(RealDisk))
+    }
+
+    /// See [`plan_leading_cut`].
+    pub fn plan_leading_cut(&self, applied: u64) -> Result<Option<Repair>, JournalError> {
+        plan_leading_cut(&self.folder, Arc::new(RealDisk), applied)
     }
 
     /// See [`check`].

@@ -18,7 +18,7 @@ use crate::{
     record::decode_records,
     recovery::write_zeros,
     segment::SegmentFile,
-    walk::segment_numbers,
+    walk::{Walk, segment_numbers},
 };
 
 /// What a repair gives up. Appends that are damaged count, those behind a damaged header perhaps not.
@@ -37,6 +37,8 @@ pub struct Loss {
     pub bytes: u64,
     /// Segments that are removed whole.
     pub segments: Vec<u64>,
+    /// They are the oldest ones, and the store has all of what was in them: nothing that was visible is lost.
+    pub in_store: bool,
     /// Sequence number after the newest append that `journal.end` records; `None` if it records none.
     pub recorded: Option<u64>,
     /// The newest block and step that it records.
@@ -94,6 +96,45 @@ pub fn plan_acceptance(dir: &Path, disk: Arc<dyn Disk>) -> Result<Repair, Journa
     Ok(Repair { disk, dir: dir.to_owned(), loss: Loss::nothing(end), cut: false, until: 0 })
 }
 
+/// Where all damage lies in segments that a store has applied, which goes on with append `applied`, prepares to remove those
+/// segments and the ones before them; `None` if damage lies elsewhere, or there is none.
+///
+/// # Errors
+/// What prevents reading.
+pub fn plan_leading_cut(
+    dir: &Path,
+    disk: Arc<dyn Disk>,
+    applied: u64,
+) -> Result<Option<Repair>, JournalError> {
+    let Examined { report, .. } = examine(dir, disk.clone())?;
+    let Some(fault) = &report.fault else { return Ok(None) };
+    let numbers = segment_numbers(&*disk, dir)?;
+    for &number in numbers.iter().filter(|&&number| number > fault.place.segment) {
+        let Some(first) = first_of_sound(&disk, dir, number)? else { continue };
+        if first > applied {
+            break;
+        }
+        let segments = numbers.iter().copied().filter(|before| *before < number).collect();
+        let appends = first.saturating_sub(report.first_sequence);
+        let loss = Loss { appends, segments, in_store: true, ..Loss::nothing(fault.place) };
+        return Ok(Some(Repair { disk, dir: dir.to_owned(), loss, cut: false, until: 0 }));
+    }
+    Ok(None)
+}
+
+/// Sequence number with which segment `number` begins, if it and all that follow are sound.
+fn first_of_sound(disk: &Arc<dyn Disk>, dir: &Path, number: u64) -> Result<Option<u64>, JournalError> {
+    let mut walk = Walk::new(disk.clone(), dir, None)?.starting_at(number);
+    loop {
+        match walk.next() {
+            Ok(Some(found)) if found.decode().is_ok() => {}
+            Ok(None) => return Ok(walk.entered().first().map(|&(_, first)| first)),
+            Ok(Some(_)) | Err(JournalError::Corrupt { .. }) => return Ok(None),
+            Err(other) => return Err(other),
+        }
+    }
+}
+
 impl Repair {
     /// What [`Self::apply`] gives up.
     pub fn loss(&self) -> &Loss {
@@ -108,6 +149,9 @@ impl Repair {
     /// Cuts. After a crash in the middle the journal is still corrupt, or what is left of the damage is a torn
     /// tail: the rest is cut by another repair, or at opening.
     pub fn apply(self) -> Result<(), JournalError> {
+        if self.loss.in_store {
+            return self.remove(self.loss.segments.iter());
+        }
         if self.cut {
             self.cut()?;
         }
@@ -139,14 +183,20 @@ impl Repair {
             .map(drop)
     }
 
-    fn cut(&self) -> Result<(), JournalError> {
-        let Self { disk, dir, loss, .. } = self;
-        // The newest first, so that no gap appears.
-        for &number in loss.segments.iter().rev() {
+    /// Removes segments, each durably before the next, so that no gap appears.
+    fn remove<'n>(&self, segments: impl Iterator<Item = &'n u64>) -> Result<(), JournalError> {
+        let Self { disk, dir, .. } = self;
+        for &number in segments {
             let path = dir.join(segment_name(number));
             disk.remove(&path).map_err(JournalError::io("remove", path))?;
             disk.sync_dir(dir).map_err(JournalError::io("sync", dir))?;
         }
+        Ok(())
+    }
+
+    fn cut(&self) -> Result<(), JournalError> {
+        let Self { disk, dir, loss, .. } = self;
+        self.remove(loss.segments.iter().rev())?;
         if loss.place.offset == 0 {
             return Ok(());
         }
@@ -170,7 +220,18 @@ impl Loss {
     fn nothing(place: Place) -> Self {
         let segments = Vec::new();
         let (blocks, recorded, tip) = (None, None, None);
-        Self { place, appends: 0, readable: 0, records: 0, blocks, bytes: 0, segments, recorded, tip }
+        Self {
+            place,
+            appends: 0,
+            readable: 0,
+            records: 0,
+            blocks,
+            bytes: 0,
+            segments,
+            in_store: false,
+            recorded,
+            tip,
+        }
     }
 }
 
@@ -222,7 +283,14 @@ fn span(blocks: Option<(u64, u64)>, records: &[u8], count: u32) -> Option<(u64, 
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, appends, readable, records, blocks, bytes, segments, recorded, tip } = self;
+        let Self { place, appends, readable, records, blocks, bytes, segments, in_store, recorded, tip } =
+            self;
+        if let (true, Some(first), Some(last)) = (in_store, segments.first(), segments.last()) {
+            return write!(
+                f,
+                "segments {first} to {last} are removed, with {appends} appends: the store has all of them"
+            );
+        }
         write!(f, "everything from {place} on: at least {appends} appends, {bytes} bytes")?;
         write!(f, "\n{readable} of them can be read, with {records} records")?;
         if let Some((first, last)) = blocks {

@@ -92,6 +92,8 @@ pub struct ChainLoss {
     pub tip: Option<Tip>,
     /// The block that the chain would go back to.
     pub back_to: Option<u64>,
+    /// What is left of the journal and the store have no block in common: no start could go on with both.
+    pub nothing_shared: bool,
 }
 
 impl ChainLoss {
@@ -125,6 +127,7 @@ impl ChainLoss {
     fn add_stored(&mut self, store: &Store, past: &Past) -> Result<(), NodeError> {
         let sealed = sealed_until(past, self.next, store.options().genesis)?.unwrap_or_default();
         self.back_to = common(store, &sealed)?.map(|place| place.number);
+        self.nothing_shared = self.back_to.is_none();
         let (Some(back_to), Some(head)) = (self.back_to, store.head()?) else { return Ok(()) };
         let reader = store.reader()?;
         for number in back_to + 1..=head.number {
@@ -141,7 +144,7 @@ impl ChainLoss {
 
 impl fmt::Display for ChainLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { next, appends, blocks, steps, transactions, tip, back_to } = self;
+        let Self { next, appends, blocks, steps, transactions, tip, back_to, nothing_shared: _ } = self;
         let last = next.saturating_add(*appends).saturating_sub(1);
         write!(f, "{appends} appends ({next} to {last})")?;
         if let Some((first, end)) = blocks {
@@ -194,6 +197,10 @@ impl JournalRepair {
     pub fn plan(datadir: &Path) -> Result<Self, JournalRepairError> {
         let journal = OfflineJournal::lock(datadir)?;
         let (report, mut repair) = journal.plan_repair()?;
+        if let Some(leading) = leading_cut(datadir, &journal, &report)? {
+            let (datadir, repair) = (datadir.to_owned(), Some(leading));
+            return Ok(Self { datadir, journal, repair, report, chain: None });
+        }
         let mut chain = match lost(datadir, &journal, &report) {
             Ok(chain) => chain,
             Err(error) => {
@@ -202,6 +209,9 @@ impl JournalRepair {
             }
         };
         add_contradiction(datadir, &journal, &report, &mut chain);
+        if chain.as_ref().is_some_and(|chain| chain.nothing_shared) {
+            return Err(JournalRepairError::NothingShared);
+        }
         if repair.is_none() && chain.is_some() {
             repair = Some(journal.plan_acceptance()?);
         }
@@ -246,6 +256,30 @@ pub enum JournalRepairError {
     Offline(#[from] foreseal_journal::OfflineError),
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// A repair would leave a data directory that no start accepts.
+    #[error(
+        "a repair would leave no block of the journal that the store has too, and the node could not start: bring back the \
+         journal, restore a backup into a new folder, or `foreseal import` a file of blocks into a new folder"
+    )]
+    NothingShared,
+}
+
+/// The removal of damaged segments, if the store has all of what was in them.
+fn leading_cut(
+    datadir: &Path,
+    journal: &OfflineJournal,
+    report: &Report,
+) -> Result<Option<Repair>, JournalError> {
+    if report.fault.is_none() {
+        return Ok(None);
+    }
+    let progress = open_store_to_read(datadir, &StoreSettings::default()).map(|store| store.progress());
+    match progress {
+        Ok(Ok(progress)) if progress.head.is_some_and(|head| head.number > 0) => {
+            journal.plan_leading_cut(progress.journal_sequence)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Adds the appends that a follower had and the journal does not have, unless a repair has given them up.

@@ -177,3 +177,52 @@ fn copy(from: &Path, to: &Path) {
         fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
 }
+
+/// A chain in many small segments, stored whole, with a damaged bit in one of the segments.
+fn damaged_in(folder: &Path, wallets: &[Wallet], segment: u64) -> (Settings, Arc<SteppedClock>, u64) {
+    let settings = Settings { segment_bytes: 4096, ..settings(folder, wallets) };
+    let clock = Arc::<SteppedClock>::default();
+    let mut bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+    busy(&mut bench, wallets, 10);
+    bench.node.drain().unwrap();
+    let head = bench.view().latest().number();
+    drop(bench);
+    let path = folder.join(format!("journal/{segment:010}.segment"));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[600] ^= 1;
+    fs::write(path, bytes).unwrap();
+    (settings, clock, head)
+}
+
+#[test]
+fn damaged_segments_that_the_store_has_applied_are_removed() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let datadir = folder.path();
+    let (settings, clock, head) = damaged_in(datadir, &wallets, 1);
+    assert!(Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).is_err());
+    let repair = JournalRepair::plan(datadir).unwrap();
+    assert!(repair.loss().unwrap().in_store);
+    assert_eq!((repair.loss().unwrap().segments.clone(), repair.chain()), (vec![1], None));
+    repair.apply().unwrap();
+    assert!(!datadir.join(SEGMENT).exists());
+    let bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    assert_eq!(bench.view().latest().number(), head);
+}
+
+#[test]
+fn a_repair_that_would_leave_nothing_to_start_from_is_refused() {
+    let (folder, wallets) = (tempfile::tempdir().unwrap(), Wallet::some(2));
+    let datadir = folder.path();
+    let (settings, clock) = (settings(datadir, &wallets), Arc::<SteppedClock>::default());
+    let mut bench = Bench::open(settings, clock, Arc::new(RealDisk)).unwrap();
+    busy(&mut bench, &wallets, 3);
+    bench.node.drain().unwrap();
+    drop(bench);
+    // The first append of the only segment.
+    let mut bytes = fs::read(datadir.join(SEGMENT)).unwrap();
+    bytes[600] ^= 1;
+    fs::write(datadir.join(SEGMENT), &bytes).unwrap();
+    let refused = JournalRepair::plan(datadir).err().unwrap().to_string();
+    assert!(refused.contains("could not start") && refused.contains("restore a backup"), "{refused}");
+    assert_eq!(fs::read(datadir.join(SEGMENT)).unwrap(), bytes);
+}

@@ -136,6 +136,7 @@ impl From<CoreError> for PyErr {
                     OfflineError::Lock(error) => lock_kind(error),
                 }
             }
+            CoreError::JournalRepair(JournalRepairError::NothingShared) => "corrupt",
             CoreError::Control(_) => "refused",
             CoreError::StoreRepair(error) => repair_kind(error),
             CoreError::Closed => "closed",
