@@ -30,6 +30,8 @@ NOTHING = {
     "foreseal_store_scrub_bytes_total",
     "foreseal_store_scrub_passes_total",
     "foreseal_store_scrub_damaged_pages",
+    "foreseal_store_scrub_unchecked_pages",
+    "foreseal_store_scrub_errors_total",
     "foreseal_store_scrub_last_timestamp_seconds",
     "foreseal_refused_total",
 }

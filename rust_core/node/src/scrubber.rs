@@ -23,6 +23,8 @@ use crate::{Phase, shared::Shared};
 const PORTION_SIZE: u64 = 256 << 10;
 /// Time until a scrub that gave way to other work is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+/// Time until a portion that could not be read is tried again.
+const ERROR_INTERVAL: Duration = Duration::from_secs(30);
 /// Lowest priority of a thread.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 19;
@@ -53,6 +55,10 @@ pub struct ScrubStatus {
     pub passes: u64,
     /// Damaged pages that were found.
     pub damaged: u64,
+    /// Pages without a checksum that the newest complete pass found; an upgraded store has none.
+    pub unchecked: u64,
+    /// Portions that could not be read and were tried again.
+    pub errors: u64,
     /// Seconds since 1970 at the end of the last complete pass.
     pub last: Option<u64>,
 }
@@ -79,6 +85,8 @@ pub(crate) struct Scrubber {
     lock: Option<File>,
     position: ScrubPosition,
     damaged: BTreeSet<u64>,
+    /// Pages without a checksum in this pass.
+    unchecked: u64,
     progress: Progress,
 }
 
@@ -86,7 +94,7 @@ impl Scrubber {
     pub fn new(store: Store, shared: Arc<Shared>, settings: ScrubSettings, owner: ScrubOwner) -> Self {
         let progress = shared.scrub_progress().clone();
         let (position, damaged) = (ScrubPosition::default(), BTreeSet::new());
-        Self { store, shared, settings, owner, lock: None, position, damaged, progress }
+        Self { store, shared, settings, owner, lock: None, position, damaged, unchecked: 0, progress }
     }
 
     /// Starts the thread, which ends when the node stops; `None` if the settings have no scrub.
@@ -141,7 +149,8 @@ impl Scrubber {
             Err(error) => {
                 // Damage is noted by the store; anything else may pass.
                 tracing::warn!(%error, "the scrub cannot read the store");
-                return self.settings.pause;
+                self.progress.lock().errors += 1;
+                return ERROR_INTERVAL;
             }
         };
         for fault in &scrubbed.faults {
@@ -149,6 +158,7 @@ impl Scrubber {
                 tracing::error!(error = %fault.error(), offset = fault.offset, "the scrub found a damaged page");
             }
         }
+        self.unchecked += scrubbed.unchecked;
         let mut progress = self.progress.lock();
         progress.bytes += scrubbed.bytes;
         progress.total += scrubbed.bytes;
@@ -159,6 +169,13 @@ impl Scrubber {
         }
         let bytes = std::mem::take(&mut progress.bytes);
         progress.passes += 1;
+        progress.unchecked = std::mem::take(&mut self.unchecked);
+        if progress.unchecked > 0 {
+            tracing::error!(
+                pages = progress.unchecked,
+                "pages of the store have no checksum: run `foreseal db repair`"
+            );
+        }
         progress.last = Some(self.shared.clock.now().unix.as_secs());
         tracing::info!(bytes, damaged = progress.damaged, "the scrub has read the whole store");
         self.settings.pause

@@ -19,7 +19,15 @@ use proptest::prelude::*;
 
 fn said(phase: Phase) -> Said {
     let failure = Some("the disk is full".to_owned());
-    let scrub = ScrubStatus { bytes: 5, total: 10, passes: 2, damaged: 1, last: Some(1_700_000_000) };
+    let scrub = ScrubStatus {
+        bytes: 5,
+        total: 10,
+        passes: 2,
+        damaged: 1,
+        unchecked: 3,
+        errors: 4,
+        last: Some(1_700_000_000),
+    };
     let store = StoreStatus { head: Some(4), backlog: 500, share: 750, bytes: 1 << 40, failure, scrub };
     let signer = Some(Address::repeat_byte(5));
     Said { phase, pool_start: PoolStart::Restored(7), signer, store: Some(store) }
@@ -145,7 +153,7 @@ fn another_version_is_named() {
     frame[13] = 99;
     let (kind, body) = read_frame(&mut frame.as_slice(), GREATEST_UP).unwrap().unwrap();
     let error = Up::decode(kind, body).unwrap_err();
-    assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 2");
+    assert_eq!(error.to_string(), "the other side speaks version 99 of the feed, this one version 3");
     let error = Up::decode(1, b"GET / HTTP/1.1".to_vec()).unwrap_err();
     assert_eq!(error.to_string(), "the first frame is not a greeting");
     assert!(matches!(Up::decode(77, Vec::new()).unwrap_err(), WireError::Kind(77)));

@@ -134,6 +134,8 @@ fn write_store(out: &mut Vec<u8>, store: &StoreStatus) {
         .json("total", &scrub.total.to_string())
         .json("passes", &scrub.passes.to_string())
         .json("damaged", &scrub.damaged.to_string())
+        .json("unchecked", &scrub.unchecked.to_string())
+        .json("errors", &scrub.errors.to_string())
         .json("last", &scrub.last.map_or_else(|| "null".to_owned(), |last| last.to_string()))
         .close();
     if let Some(failure) = &store.failure {

@@ -236,6 +236,17 @@ fn a_store_of_schema_2_gets_checksums() {
     }
 }
 
+#[test]
+fn pages_without_checksums_are_reported_at_schema_3() {
+    let (folder, options, _) = filled(6);
+    damage::without_checksums(folder.path());
+    let store = Store::open(folder.path(), options).unwrap();
+    let verified = store.verify(&mut |_| ControlFlow::Continue(())).unwrap();
+    let why = &verified.faults.last().unwrap().why;
+    assert!(why.contains("pages have no checksum"), "{why}");
+    assert_eq!(verified.fault_count, 1);
+}
+
 /// A leaf page with its checksum.
 fn seal(page: &mut [u8]) {
     let flags = u16::from_ne_bytes([page[10], page[11]]) & 0xff;
@@ -277,8 +288,9 @@ fn a_value_is_read_only_from_a_run_with_room_for_it() {
         let (folder, _, _) = filled(5);
         let write = |length: usize| {
             let env = dump::open(folder.path());
+            let table = dump::table(&env, "meta");
             let mut txn = env.write_txn().unwrap();
-            dump::table(&env, "meta").put(&mut txn, b"large", &vec![7; length]).map_err(|e| e.to_string())?;
+            table.put(&mut txn, b"large", &vec![7; length]).map_err(|e| e.to_string())?;
             txn.commit().map_err(|e| e.to_string())
         };
         write(6_000).unwrap();

@@ -182,6 +182,8 @@ _STORE = (
     _one("store_scrub_bytes_total", "counter", "Bytes of the store read by the scrub.", _scrub("total")),
     _one("store_scrub_passes_total", "counter", "Complete passes of the scrub.", _scrub("passes")),
     _one("store_scrub_damaged_pages", "gauge", "Damaged pages found by the scrub.", _scrub("damaged")),
+    _one("store_scrub_unchecked_pages", "gauge", "Pages without a checksum found by the scrub.", _scrub("unchecked")),
+    _one("store_scrub_errors_total", "counter", "Reads of the scrub that failed and are retried.", _scrub("errors")),
     _one(
         "store_scrub_last_timestamp_seconds",
         "gauge",

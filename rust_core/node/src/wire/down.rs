@@ -141,6 +141,8 @@ struct ScrubWire {
     total: u64,
     passes: u64,
     damaged: u64,
+    unchecked: u64,
+    errors: u64,
     last: Vec<u64>,
 }
 
@@ -213,6 +215,8 @@ impl Said {
                 total: store.scrub.total,
                 passes: store.scrub.passes,
                 damaged: store.scrub.damaged,
+                unchecked: store.scrub.unchecked,
+                errors: store.scrub.errors,
                 last: store.scrub.last.into_iter().collect(),
             },
         });
@@ -247,6 +251,8 @@ impl Said {
                     total: store.scrub.total,
                     passes: store.scrub.passes,
                     damaged: store.scrub.damaged,
+                    unchecked: store.scrub.unchecked,
+                    errors: store.scrub.errors,
                     last: store.scrub.last.first().copied(),
                 },
             })

@@ -25,6 +25,9 @@ const BIG: u16 = 0x01;
 /// A node's value is the root of a table.
 const TABLE: u16 = 0x02;
 
+/// Error of a system call that could not read from a disk, on every Unix.
+const EIO: i32 = 5;
+
 /// Begins the content of a meta page.
 const MAGIC: u32 = 0xbeef_c0de;
 /// Of LMDB's data format.
@@ -85,6 +88,8 @@ impl PageFile {
         match self.file.read_exact_at(&mut bytes, offset) {
             Ok(()) => Ok(Ok(bytes)),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Err(Bad)),
+            // The disk cannot read these bytes any more: the others can be read.
+            Err(error) if error.raw_os_error() == Some(EIO) => Ok(Err(Bad)),
             Err(error) => Err(error),
         }
     }
@@ -227,4 +232,20 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at.checked_add(8)?)?.try_into().ok().map(u64::from_ne_bytes)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    /// Memory that is not mapped reads as a sector that the disk cannot read.
+    #[test]
+    fn a_page_that_cannot_be_read_is_bad() {
+        let file = File::open("/proc/self/mem").unwrap();
+        let mut byte = [0];
+        assert_eq!(file.read_exact_at(&mut byte, 8192).unwrap_err().raw_os_error(), Some(EIO));
+        let pages = PageFile { file, page_size: 4096, pages: 10 };
+        assert!(matches!(pages.page(2), Ok(Err(Bad))));
+    }
 }
