@@ -72,8 +72,9 @@ def test_a_damaged_journal_is_refused_and_repaired_only_when_told(tmp_path: Path
     produce(tmp_path, 3)
     segment = next((tmp_path / "journal").iterdir())
     damaged = bytearray(segment.read_bytes())
-    # In the middle of the second append: appends begin at 512-byte boundaries, and later ones stay valid.
-    damaged[1536 + 100] ^= 1
+    # Appends begin with the same bytes at 512-byte boundaries. One in the middle is damaged, and later ones stay valid.
+    starts = [at for at in range(512, len(damaged), 512) if damaged[at : at + 4] == damaged[512:516]]
+    damaged[starts[1] + 100] ^= 1
     segment.write_bytes(damaged)
     check = foreseal("journal", "check", tmp_path)
     assert check.returncode == 1

@@ -189,7 +189,7 @@ fn an_accepted_loss_is_no_longer_accepted_once_an_append_follows() {
     disk.lose_power(5);
     disk.files().iter().filter(|file| !files.contains(file)).for_each(|file| disk.remove_file(file));
     disk.set_content(&path(5), &before);
-    assert_eq!(open(&disk, 4).map(|_| ()).unwrap_err().to_string().contains("has lost"), true);
+    assert!(open(&disk, 4).map(|_| ()).unwrap_err().to_string().contains("has lost"));
     let (_, repair) = plan_repair(dir(), Arc::new(disk.clone())).unwrap();
     repair.unwrap().apply().unwrap();
     assert_eq!(open(&disk, 5).unwrap().0.given_up().start, 7);
