@@ -251,8 +251,9 @@ fn pages_without_checksums_are_reported_at_schema_3() {
 fn seal(page: &mut [u8]) {
     let flags = u16::from_ne_bytes([page[10], page[11]]) & 0xff;
     let sum = foreseal_fold(crc32c::crc32c_append(flags.into(), &page[12..]));
-    page[8..10].copy_from_slice(&((sum & 0xffff) as u16).to_ne_bytes());
-    page[10..12].copy_from_slice(&(flags | ((sum >> 16) << 8) as u16).to_ne_bytes());
+    let (low, high) = (u16::try_from(sum & 0xffff).unwrap(), u16::try_from((sum >> 16) << 8).unwrap());
+    page[8..10].copy_from_slice(&low.to_ne_bytes());
+    page[10..12].copy_from_slice(&(flags | high).to_ne_bytes());
 }
 
 /// Changes the node of a key whose value is on pages of its own, in every leaf page that has one, and the checksums with it.
@@ -283,7 +284,7 @@ fn change_node(folder: &Path, wanted: &[u8], change: impl Fn(&mut [u8], u64)) {
 fn a_value_is_read_only_from_a_run_with_room_for_it() {
     let at_page = |node: &mut [u8], page: u64| node[13..21].copy_from_slice(&page.to_ne_bytes());
     let of_length = |node: &mut [u8], _: u64| node[2..4].copy_from_slice(&1_u16.to_ne_bytes());
-    let changes: [&dyn Fn(&mut [u8], u64); 2] = [&at_page, &of_length];
+    let changes: [fn(&mut [u8], u64); 2] = [at_page, of_length];
     for change in changes {
         let (folder, _, _) = filled(5);
         let write = |length: usize| {
