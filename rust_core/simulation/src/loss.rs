@@ -21,6 +21,18 @@ struct Proofs {
     store: u64,
 }
 
+/// What happened to the disk.
+enum Damage {
+    None,
+    /// Syncs that lied.
+    LostSyncs,
+    /// A bit of this segment.
+    Segment(u64),
+    /// A bit of the recorded end, of which there are two copies.
+    End,
+    ZeroedTail,
+}
+
 impl Run {
     /// One loss, and what the next start makes of it.
     pub fn lose_acknowledged(&mut self) -> Check {
@@ -49,16 +61,17 @@ impl Run {
         }
         self.end_without(&mut random, kind < 3);
         let damaged = match kind {
-            0..3 => false,
+            0..3 => Damage::LostSyncs,
             3 => self.flip(&mut random),
-            _ => self.zero_the_tail(&mut random),
+            _ if self.zero_the_tail(&mut random) => Damage::ZeroedTail,
+            _ => Damage::None,
         };
         let dir = self.settings.datadir.join("journal");
         let mark = recorded_end(&dir, &self.disk).ok().flatten().map(|mark| mark.next);
         let found = check(&dir, std::sync::Arc::new(self.disk.clone())).map_err(|error| error.to_string())?;
         let next = found.first_sequence + found.appends;
         let proofs = Proofs { mark, store: stored };
-        self.start_after_loss(&proofs, next, damaged || kind < 3)
+        self.start_after_loss(&proofs, next, &damaged)
     }
 
     /// The sequencer's process ends, and with `power` what its disk did not have is gone; followers go on.
@@ -71,7 +84,7 @@ impl Run {
     }
 
     /// Changes a bit of a segment or of the recorded end.
-    fn flip(&mut self, random: &mut StdRng) -> bool {
+    fn flip(&mut self, random: &mut StdRng) -> Damage {
         let files = self.disk.files();
         let path = &files[random.random_range(0..files.len())];
         let content = self.disk.content(path).unwrap_or_default();
@@ -81,7 +94,10 @@ impl Run {
         self.weather().counts.fault("flipped bit");
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.note(&format!("one bit at {at} of {name} is changed"));
-        true
+        match name.strip_suffix(".segment").and_then(|number| number.parse().ok()) {
+            Some(segment) => Damage::Segment(segment),
+            None => Damage::End,
+        }
     }
 
     /// Zeroes the end of what is used, over all segments.
@@ -105,9 +121,9 @@ impl Run {
         true
     }
 
-    fn start_after_loss(&mut self, proofs: &Proofs, next: u64, dishonest: bool) -> Check {
+    fn start_after_loss(&mut self, proofs: &Proofs, next: u64, damage: &Damage) -> Check {
         match self.try_start()? {
-            Err(error) if dishonest && is_loss(&error) => {
+            Err(error) if is_refusal_of(damage, &error) => {
                 self.note(&format!("refused: {error}"));
                 self.weather().counts.fault("loss refused at start");
                 Ok(())
@@ -175,6 +191,20 @@ impl Run {
                 Ok(())
             }
         }
+    }
+}
+
+/// Returns `true` if the start may be refused with this error after such damage. A flipped bit is reported with its place.
+fn is_refusal_of(damage: &Damage, error: &NodeError) -> bool {
+    match damage {
+        // The other copy is read, and the damaged one written again.
+        Damage::None | Damage::End => false,
+        Damage::LostSyncs | Damage::ZeroedTail => is_loss(error),
+        Damage::Segment(segment) => match error {
+            NodeError::Journal(JournalError::Corrupt { place, .. } | JournalError::Missing { place, .. })
+            | NodeError::Start(StartError::Lost { place, .. }) => place.segment <= *segment,
+            _ => false,
+        },
     }
 }
 
