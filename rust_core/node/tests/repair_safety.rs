@@ -12,7 +12,8 @@ use foreseal_node::{
     JournalRepair, RepairMethod, RepairPlan, RepairSources, Repairing, Settings, SteppedClock, StoreRepair,
     StoreRepairError, StoreSettings,
 };
-use foreseal_testkit::{Fees, Wallet};
+use foreseal_store::Store;
+use foreseal_testkit::{Fees, Wallet, wait_for};
 use support::{Bench, settings};
 
 const SEGMENT: &str = "journal/0000000001.segment";
@@ -111,18 +112,33 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
     let (datadir, clock) = (folder.path(), Arc::<SteppedClock>::default());
     let settings = Settings { segment_bytes: 4096, ..settings(datadir, &wallets) };
     let transaction = chain(&settings, &wallets, &clock);
+    let options = {
+        let bench = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).unwrap();
+        *bench.node.store().options()
+    };
     damage(datadir, &transaction);
     let damaged = fs::read(datadir.join("store/data.mdb")).unwrap();
     assert!(datadir.join("journal/0000000003.segment").exists());
 
     let store = StoreSettings { retention: 1, ..settings.store };
-    let mut repair = StoreRepair::lock(datadir, &store, RepairSources::default()).unwrap();
-    let ended = repair.apply(&RepairMethod::Replay, &mut |step| match step {
-        Repairing::Replaying { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    assert!(ended.is_err());
-    drop(repair);
+    // First to count the records; then the store has all blocks at the last one, so that segments could be removed.
+    let mut last = None;
+    for _ in 0..2 {
+        let mut repair = StoreRepair::lock(datadir, &store, RepairSources::default()).unwrap();
+        let (mut seen, all) = (0, last);
+        let shared = || Store::open(datadir.join("store"), options).unwrap();
+        let head = || shared().head().unwrap().map_or(0, |head| head.number);
+        let ended = repair.apply(&RepairMethod::Replay, &mut |step| {
+            let Repairing::Replaying { records } = step else { return ControlFlow::Continue(()) };
+            seen = records;
+            if all == Some(records) {
+                wait_for("the store has the blocks", || head() >= 9);
+            }
+            ControlFlow::Break(())
+        });
+        assert!(ended.is_err());
+        last = Some(seen);
+    }
     assert_eq!(fs::read(datadir.join("store/data.mdb")).unwrap(), damaged);
     assert!(datadir.join(SEGMENT).exists());
     assert_eq!(plan(datadir).method, RepairMethod::Replay);
