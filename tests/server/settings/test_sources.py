@@ -54,6 +54,12 @@ def test_a_variable_names_the_file_and_the_option_wins_over_it(tmp_path: Path) -
         ("app", {"FORESEAL_STPE": "1s"}, "FORESEAL_STPE is no variable of the ASGI application: did you mean"),
         ("dev", {"FORESEAL_PORT_8545_TCP": "x"}, "FORESEAL_PORT_8545_TCP is no variable of foreseal dev"),
         ("run", {"FORESEAL_NOTHING_LIKE_IT_ZZZZ": "x"}, "`foreseal config template` shows all settings"),
+        (
+            "run",
+            {"FORESEAL_TRUSTED_PROXIES": "10.0.0.0/8,0.0.0.0/0"},
+            "'0.0.0.0/0' lets every client choose its address",
+        ),
+        ("run", {"FORESEAL_TRUSTED_PROXIES": "10.0.0.0/33"}, "'10.0.0.0/33' is no address and no network"),
         ("run", {"FORESEAL_PORT": "tcp://10.0.0.1:8545"}, "FORESEAL_PORT: 'tcp://10.0.0.1:8545' is not a whole number"),
         ("run", {"FORESEAL_DEV": "1"}, "FORESEAL_DEV is a setting of the ASGI application, foreseal run has no such"),
         ("run", {"FORESEAL_CHAIN_ID": "1"}, "FORESEAL_CHAIN_ID is a setting of foreseal dev and the ASGI application"),

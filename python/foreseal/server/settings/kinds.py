@@ -347,9 +347,12 @@ class Networks(Names):
 
     def one(self, name: str) -> str:
         try:
-            return str(ipaddress.ip_network(name))
+            network = ipaddress.ip_network(name)
         except ValueError:
             raise ValueError(f"{name!r} is no address and no network: write 10.0.0.7, 10.0.0.0/8 or fd00::/8") from None
+        if not network.prefixlen:
+            raise ValueError(f"{name!r} lets every client choose its address: name the networks of the proxies alone")
+        return str(network)
 
 
 @dataclass(frozen=True, slots=True)
