@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
+from foreseal.server.direct import http, websocket
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
@@ -71,11 +74,23 @@ class Served:
 
 
 def serving(
-    use: Callable[[Served], Awaitable[None]], max_open: int = 1024, tls: Tls | None = None, **settings: Any
+    use: Callable[[Served], Awaitable[None]],
+    max_open: int = 1024,
+    tls: Tls | None = None,
+    iteration: float = math.inf,
+    **settings: Any,
 ) -> None:
-    """Run `use` against the native transport on a double of the node."""
+    """Run `use` against the native transport on a double of the node.
+
+    `iteration` is the time of one connection in an iteration of the event loop, seconds: by default a busy machine
+    changes nothing.
+    """
 
     async def run() -> None:
+        with patch.object(http, "_MAX_ITERATION", iteration), patch.object(websocket, "_MAX_ITERATION", iteration):
+            await serve()
+
+    async def serve() -> None:
         node = FakeNode()
         app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
         await app.startup()

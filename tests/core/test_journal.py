@@ -41,8 +41,8 @@ def test_a_damaged_journal_is_cut_only_when_told(datadir: Path) -> None:
     [segment] = (datadir / "journal").glob("*.segment")
     content = bytearray(segment.read_bytes())
     before = orjson.loads(journal_check(datadir))
-    # Inside the second append, of those that begin at 512-byte boundaries with the same bytes: the ones after it are whole, so
-    # this is no torn tail.
+    # Inside the second append, of those that begin at 512-byte boundaries with the same bytes: the ones after it are
+    # whole, so this is no torn tail.
     starts = [at for at in range(512, len(content), 512) if content[at : at + 4] == content[512:516]]
     content[starts[1] + 100] ^= 1
     segment.write_bytes(content)

@@ -113,7 +113,7 @@ def test_many_requests_in_one_segment_let_others_have_their_turn() -> None:
         assert statuses_in(quiet.written) == [200]
         await until(lambda: len(statuses_in(wire.written)) == count)
 
-    serving(use)
+    serving(use, iteration=0.001)
 
 
 def test_pings_are_answered_by_the_newest_and_limited_by_rate() -> None:

@@ -119,7 +119,7 @@ def _lines(values: Gathered) -> Iterator[str]:
         if section != last:
             yield f"[{section}]"
         last = section
-        yield f"  {name:<20} {words:<{width}}  {origin}"
+        yield f"  {name:<22} {words:<{width}}  {origin}"
 
 
 def _template(setting: Setting) -> Iterator[str]:
