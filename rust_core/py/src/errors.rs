@@ -126,7 +126,8 @@ impl From<CoreError> for PyErr {
                 | BackupError::NewerFormat { .. }
                 | BackupError::NoKey(_),
             ) => "settings",
-            CoreError::Backup(BackupError::Damaged { .. }) => "corrupt",
+            CoreError::Backup(BackupError::Damaged { .. })
+            | CoreError::JournalRepair(JournalRepairError::NothingShared) => "corrupt",
             CoreError::Journal(error) | CoreError::JournalRepair(JournalRepairError::Journal(error)) => {
                 journal_kind(error)
             }
@@ -136,7 +137,6 @@ impl From<CoreError> for PyErr {
                     OfflineError::Lock(error) => lock_kind(error),
                 }
             }
-            CoreError::JournalRepair(JournalRepairError::NothingShared) => "corrupt",
             CoreError::Control(_) => "refused",
             CoreError::StoreRepair(error) => repair_kind(error),
             CoreError::Closed => "closed",
@@ -226,14 +226,13 @@ fn journal_kind(error: &JournalError) -> &'static str {
 fn store_kind(error: &StoreError) -> &'static str {
     match error {
         StoreError::OtherChain { .. } | StoreError::OtherGenesis { .. } => "genesis",
-        StoreError::InUse { .. } => "in-use",
+        StoreError::InUse { .. } | StoreError::Moved { .. } => "in-use",
         StoreError::NewerSchema { .. }
         | StoreError::OlderSchema { .. }
         | StoreError::NotAStore { .. }
         | StoreError::Absent { .. }
         | StoreError::ReadOnlyDirectory { .. }
         | StoreError::ReadOnly => "store",
-        StoreError::Moved { .. } => "in-use",
         StoreError::Truncated { .. }
         | StoreError::Damaged { .. }
         | StoreError::DamagedPage { .. }
