@@ -16,10 +16,9 @@ from foreseal.rpc.registry import Registry
 from foreseal.rpc.session import METHODS as STREAMING
 from foreseal.rpc.session import Exchange
 
-# Calls at once that a caller may have beyond the limit of all: others cannot use up its place.
-_ASSURED = 4
-# Times that limit, which all callers together never pass.
-_HARD_LIMIT = 4
+# Beyond the limit of all a caller with fewer calls under way than the first number is admitted up to so many times that
+# limit: others cannot use up its place, however many they are.
+_ASSURED = ((4, 8), (16, 4))
 _NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
 
 
@@ -122,8 +121,8 @@ class Calls:
         if method in STREAMING:
             return None
         under_way = len(self.completions)
-        if under_way >= self._most and (
-            meter is None or meter.running >= _ASSURED or under_way >= _HARD_LIMIT * self._most
+        if under_way >= self._most and not (
+            meter is not None and any(meter.running < few and under_way < times * self._most for few, times in _ASSURED)
         ):
             return busy("calls", self._most, "too many calls at once: try again")
         return None if meter is None else meter.full()
