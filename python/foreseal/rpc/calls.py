@@ -18,7 +18,7 @@ from foreseal.rpc.session import Exchange
 
 # Beyond the limit of all a caller with fewer calls under way than the first number is admitted up to so many times that
 # limit: others cannot use up its place, however many they are.
-_ASSURED = ((4, 8), (16, 4))
+_ASSURED = ((4, 8), (8, 4))
 _NO_CONNECTION = RpcError(codes.METHOD, "subscriptions belong to a connection: open a WebSocket at the same URL", None)
 
 
