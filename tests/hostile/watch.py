@@ -35,7 +35,7 @@ class Delays:
     faults: int = 0
 
     @classmethod
-    def of(cls, delays: list[float], faults: int) -> "Delays":
+    def from_delays(cls, delays: list[float], faults: int) -> "Delays":
         """Summarise; zeros where nothing was called."""
         ordered = [round(delay, 1) for delay in sorted(delays)] or [0.0]
         p50, p99 = (ordered[min(int(len(ordered) * part), len(ordered) - 1)] for part in (0.5, 0.99))
@@ -200,7 +200,7 @@ def _by_caller(records: list[dict[str, Any]], chosen: Any) -> dict[str, Delays]:
     found = {}
     for caller in CALLERS:
         own = [record for record in records if record["caller"] == caller and chosen(record["method"])]
-        found[caller] = Delays.of([record["ms"] for record in own], sum(1 for record in own if record["fault"]))
+        found[caller] = Delays.from_delays([record["ms"] for record in own], sum(1 for record in own if record["fault"]))
     return found
 
 
@@ -210,7 +210,7 @@ def _by_method(records: list[dict[str, Any]], caller: str) -> dict[str, Delays]:
         if record["caller"] == caller:
             by_method.setdefault(record["method"], []).append(record)
     return {
-        method: Delays.of([record["ms"] for record in own], sum(1 for record in own if record["fault"]))
+        method: Delays.from_delays([record["ms"] for record in own], sum(1 for record in own if record["fault"]))
         for method, own in sorted(by_method.items())
     }
 

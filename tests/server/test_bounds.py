@@ -407,9 +407,9 @@ def test_a_head_has_one_time_for_all_of_its_bytes() -> None:
         begun = served.listener.now
         for _ in range(20):
             http.data_received(b"P" if not http._intake.left else b"O")
-        http.look(begun + 9.5, 125.0)
+        http.enforce_timeouts(begun + 9.5, 125.0)
         assert wire.written == b""
-        http.look(begun + 10.5, 125.0)
+        http.enforce_timeouts(begun + 10.5, 125.0)
         assert statuses_in(wire.written) == [408]
 
     serving(use)
@@ -422,10 +422,10 @@ def test_a_body_has_a_least_rate() -> None:
         begun = served.listener.now
         for http, size in ((slow, 1000), (quick, 9000)):
             http.data_received(HEAD + b"Content-Length: 10000\r\n\r\n" + b" " * size)
-            http.look(begun + 4.0, 125.0)
-            http.look(begun + 8.0, 125.0)
+            http.enforce_timeouts(begun + 4.0, 125.0)
+            http.enforce_timeouts(begun + 8.0, 125.0)
         assert (statuses_in(slow_wire.written), statuses_in(quick_wire.written)) == ([408], [])
-        quick.look(begun + 21.0, 125.0)
+        quick.enforce_timeouts(begun + 21.0, 125.0)
         assert statuses_in(quick_wire.written) == [408]
 
     serving(use)

@@ -90,9 +90,9 @@ def test_a_slow_discarded_body_is_closed_like_any_other() -> None:
         http, wire = served.connect(PROXY)
         http.data_received(begun(ONE) + b" " * 60_000)
         limits = served.listener.table.limits
-        http.look(served.listener.now + limits.body_time / 2, 600)
+        http.enforce_timeouts(served.listener.now + limits.body_time / 2, 600)
         assert statuses_in(wire.written) == []
-        http.look(served.listener.now + limits.body_time + 1, 600)
+        http.enforce_timeouts(served.listener.now + limits.body_time + 1, 600)
         assert statuses_in(wire.written) == [408]
 
     serving(use, limits=Limits(address_bytes=50_000), access=BEHIND)

@@ -175,7 +175,7 @@ def test_a_process_that_cannot_be_watched_leaves_nothing(tmp_path: Path, monkeyp
 
     async def run() -> None:
         with pytest.raises(OSError, match="unavailable"):
-            Child("worker-1", ("/bin/cat",), Handover(os.getpid(), -1, settings), Timeouts.of(settings))
+            Child("worker-1", ("/bin/cat",), Handover(os.getpid(), -1, settings), Timeouts.from_settings(settings))
 
     before = descriptors()
     asyncio.run(run())

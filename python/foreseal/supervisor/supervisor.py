@@ -85,7 +85,7 @@ class Supervisor:
         self._listening = listening
         self._buckets, self._processes = shared
         self._table = table = ProcessTable(self._processes, writable=True)
-        self._timeouts = Timeouts.of(settings)
+        self._timeouts = Timeouts.from_settings(settings)
         self._feed = feed
         self._command = command
         self._sequencer = Post(SEQUENCER, self._start_sequencer, alone=True, on_restart=table.restart)

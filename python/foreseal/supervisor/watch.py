@@ -25,7 +25,7 @@ class Timeouts:
     """From the heartbeat which shows that the process stops to its end."""
 
     @classmethod
-    def of(cls, settings: Settings) -> "Timeouts":
+    def from_settings(cls, settings: Settings) -> "Timeouts":
         """Return the time-outs of the settings, where 0 is never."""
         heartbeat, busy = settings.listen.heartbeat_timeout / 1000, settings.listen.busy_timeout / 1000
         return cls(heartbeat or NEVER, busy or NEVER, max(busy or NEVER, settings.stop_time))

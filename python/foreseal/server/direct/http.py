@@ -177,7 +177,7 @@ class Http(asyncio.Protocol):
             return UNFINISHED
         return IDLE
 
-    def look(self, now: float, idle: float) -> None:
+    def enforce_timeouts(self, now: float, idle: float) -> None:
         """Close it where a client takes too long: `idle` seconds between requests."""
         limits, request = self._keeper.table.limits, self._request
         if self._ending:

@@ -14,7 +14,7 @@ from foreseal.server.websocket import Socket
 class Kept(Tracked, Protocol):
     """A connection of either protocol."""
 
-    def look(self, now: float, idle: float) -> None:
+    def enforce_timeouts(self, now: float, idle: float) -> None:
         """Close it where its client takes too long. Seconds."""
 
     def finish(self) -> None:

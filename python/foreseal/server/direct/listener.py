@@ -206,6 +206,6 @@ class DirectListener:
         self.date = formatdate(usegmt=True).encode()
         self.ok = b"HTTP/1.1 200 OK\r\ndate: %b\r\ncontent-type: application/json\r\n" % self.date
         for connection in tuple(self._open):
-            connection.look(self.now, IDLE_TIME)
+            connection.enforce_timeouts(self.now, IDLE_TIME)
         self.table.sweep(self.now)
         self._timer = self.loop.call_later(self._interval, self._tick)

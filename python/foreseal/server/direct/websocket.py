@@ -343,7 +343,7 @@ class DirectWebSocket(asyncio.Protocol):
         """Return how soon it is closed where there is no more room: only once it is being closed."""
         return UNFINISHED if self.server is Side.CLOSED else NEVER
 
-    def look(self, now: float, _idle: float) -> None:
+    def enforce_timeouts(self, now: float, _idle: float) -> None:
         """Cut it where the client does not answer a close frame."""
         if self._closed is not None and now - self._closed > _CLOSING:
             self._transport.abort()
