@@ -13,7 +13,7 @@ from foreseal.errors import NodeError, RpcError
 
 
 class Outcome(StrEnum):
-    """What came of a changed bit, the worst first."""
+    """Outcomes of a changed bit, the worst first."""
 
     CRASHED = "crashed"
     SERVED = "served"
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
 
 
 BAD = (Outcome.CRASHED, Outcome.SERVED, Outcome.BUILT)
-"""What must not come of any."""
+"""Outcomes that must not occur."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a flip, and how it was reported."""
+    """Outcome of a flip, and the report of it."""
 
     flip: Flip
     outcome: Outcome
@@ -56,7 +56,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the chain answers without damage, and the blocks that are built on it."""
+    """Answers of the chain without damage, and the blocks that are built on it."""
 
     calls: list[tuple[str, list[Any]]]
     answers: list[chain.Answer]

@@ -25,7 +25,7 @@ WARM_UP = 3.0
 
 @dataclass
 class Plan:
-    """What is run, and how long."""
+    """Trials to run, and their lengths."""
 
     patterns: Sequence[str]
     addresses: Sequence[int] = (1,)

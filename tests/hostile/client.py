@@ -24,7 +24,7 @@ _ERROR_CODE = re.compile(rb'"error":\{"code":(-?[0-9]+)')
 Bodies = Callable[[], bytes]
 Act = Callable[[Connection], Awaitable[None]]
 _ENDS = (OSError, asyncio.IncompleteReadError, ValueError, LookupError, asyncio.LimitOverrunError)
-"""What a connection that ends, or an answer that is none, leads to; the attack goes on."""
+"""Errors of a connection that ends, or of an invalid answer; the attack continues."""
 
 
 class Client:

@@ -1,4 +1,4 @@
-"""What hostile and honest clients need of a node, passed to their processes in a file."""
+"""Facts about a node for hostile and honest clients, passed to their processes in a file."""
 
 import dataclasses
 from pathlib import Path
@@ -21,7 +21,7 @@ STORED_SLOTS = 4096
 
 @dataclasses.dataclass
 class Facts:
-    """What clients of a node need."""
+    """Facts that clients of a node need."""
 
     port: int = 0
     certificate: str | None = None

@@ -1,4 +1,4 @@
-"""What the campaign measures, on recorded samples: delays, gaps between flashblocks, verdicts."""
+"""Measurements of the campaign, on recorded samples: delays, gaps between flashblocks, verdicts."""
 
 from hostile.trial import Bounds, Trial, failures_of
 from hostile.usage import Usage

@@ -25,7 +25,7 @@ _RAMP = 50
 
 @dataclass(frozen=True)
 class Bounds:
-    """What makes a pattern fail."""
+    """Limits beyond which a pattern fails."""
 
     delay: float = 50.0
     """Milliseconds by which the honest p99 may rise."""
@@ -46,7 +46,7 @@ GATE_BOUNDS = Bounds(delay=20_000.0, memory=128 * 1024, gap=30_000.0, lateness=F
 
 @dataclass
 class Trial:
-    """What one pattern did."""
+    """Result of one pattern."""
 
     pattern: str
     transport: str
@@ -57,7 +57,7 @@ class Trial:
     recovery: float | None
     """Seconds until honest clients were served as before; None if they were not within a minute."""
     seen: dict[str, int]
-    """What the hostile clients saw, by kind."""
+    """Answers and ends that the hostile clients counted, by kind."""
     hostile_processor: float
     """Seconds of processor time of the hostile clients, which share the machine's cores."""
     failures: list[str] = field(default_factory=list)

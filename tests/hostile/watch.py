@@ -1,4 +1,4 @@
-"""What honest clients experience, and what the node uses meanwhile, by window of time."""
+"""Experience of honest clients and resources of the node, by window of time."""
 
 import itertools
 import subprocess
@@ -76,7 +76,7 @@ class Window:
 
 
 class Recorder:
-    """What honest clients reported, and its summaries."""
+    """Reports of honest clients, and their summaries."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
@@ -200,7 +200,9 @@ def _by_caller(records: list[dict[str, Any]], chosen: Any) -> dict[str, Delays]:
     found = {}
     for caller in CALLERS:
         own = [record for record in records if record["caller"] == caller and chosen(record["method"])]
-        found[caller] = Delays.from_delays([record["ms"] for record in own], sum(1 for record in own if record["fault"]))
+        found[caller] = Delays.from_delays(
+            [record["ms"] for record in own], sum(1 for record in own if record["fault"])
+        )
     return found
 
 

@@ -65,7 +65,7 @@ def frames_of(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def frame_outcome(port: int, data: bytes, *, stays_open: bool) -> tuple[int, bytes]:
-    """What becomes of frames behind a good handshake, as a `Case` has it, and the bytes that are answered."""
+    """Return the outcome of frames behind a good handshake, as a `Case` has it, and the bytes that are answered."""
     with connect(port) as line:
         answer = handshake(line)
         assert answer.startswith(b"HTTP/1.1 101 "), answer

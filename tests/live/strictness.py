@@ -31,7 +31,7 @@ class Case:
     asgi: int | None = None
     """None: as `native`."""
     proxy: str = ""
-    """What a proxy in front of granian must do, where granian accepts what is refused here."""
+    """Rule of a proxy in front of granian, for a case that granian accepts and that is refused here."""
 
     def outcome(self, transport: str) -> int:
         """Return the outcome under a transport."""

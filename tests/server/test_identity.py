@@ -123,7 +123,7 @@ def callers(tmp_path_factory: pytest.TempPathFactory) -> Callers:
 
 @pytest.fixture(scope="module", params=[True, False], ids=["public", "open"])
 def alone(request: pytest.FixtureRequest, callers: Callers) -> tuple[bool, list[bytes]]:
-    """Whether the endpoint is public, and the answer to each request on a fresh connection."""
+    """State of the endpoint (public or not), and the answer to each request on a fresh connection."""
     return request.param, [callers.play([one.whole], public=request.param) for one in callers.requests]
 
 

@@ -14,7 +14,7 @@ import orjson
 
 HERE = Path(__file__).parent
 SECONDS = 60
-# Of a stop beyond the drain time, and of a machine that is slow.
+# Seconds of a stop beyond the drain time, and of a machine that is slow.
 MARGIN, SLOWNESS = 5.0, 10.0
 
 

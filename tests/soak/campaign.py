@@ -17,7 +17,7 @@ JUDGED = 1800.0
 
 @dataclass
 class Summary:
-    """What happened."""
+    """Figures of a run."""
 
     transport: str
     seconds: float = 0.0

@@ -9,7 +9,7 @@ from statistics import fmean
 from day.campaign import ring_kb
 
 _MB = 1024.0
-# What a run may grow by after its first quarter and be called flat: the fitted line, and the last quarter over the
+# Limits of growth after the first quarter of a flat run: the fitted line, and the last quarter over the
 # second one. Below that is the noise of caches that take one value for another, and of the allocator.
 SLOPE = 1.0
 FACTOR, MARGIN = 1.05, 4.0
@@ -29,7 +29,7 @@ class Sample:
     cpu: float
     """Seconds of processor time so far."""
     arrivals_mb: float = 0.0
-    """Of the anonymous memory, the hashes of the newest transactions: a ring that takes most of an hour to fill."""
+    """Anonymous memory of the hashes of the newest transactions: a ring that takes most of an hour to fill."""
 
     @property
     def other_mb(self) -> float:
@@ -56,7 +56,7 @@ def read_sample(pid: int, second: float, submissions: int) -> Sample:
 
 @dataclass(frozen=True)
 class Growth:
-    """What anonymous memory, without the ring of arrivals, did after the first quarter of a run."""
+    """Growth of anonymous memory, without the ring of arrivals, after the first quarter of a run."""
 
     second_quarter_mb: float
     last_quarter_mb: float

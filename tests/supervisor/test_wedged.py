@@ -13,7 +13,7 @@ from live.blocks import wait_for
 from supervisor.processes import SECONDS, Client, Group, running
 
 QUICK = {"heartbeat_timeout": 900}
-# Of the stop, beyond which the machine is slow.
+# Seconds of the stop, beyond which the machine is slow.
 MARGIN, SLOWNESS = 5.0, 10.0
 
 
@@ -75,7 +75,7 @@ def test_replaying_sequencer_is_not_wedged(group: Group) -> None:
     (group.datadir / "replaying").touch()
     os.kill(group.pids("sequencer")[0], signal.SIGKILL)
     wait_for(lambda: len(group.pids("sequencer")) == 2, SECONDS, "another sequencer")
-    # Of three processes, six of each in the time-out.
+    # Heartbeats of three processes, six of each in the time-out.
     group.wait_for_beats(60)
     (group.datadir / "replaying").unlink()
     group.wait_for_log("a process is ready", 4)

@@ -10,7 +10,7 @@ from live.sending import Sender
 from workers.node import SECONDS, WorkersNode, workers_node
 
 INPUT = b"\xab" * 600
-# Of a worker that would be replaced, after it saw itself unfit.
+# Polls after which a worker that considers itself unfit would have been replaced.
 MANY_LOOKS = 4000
 
 

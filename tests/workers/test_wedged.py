@@ -15,9 +15,9 @@ from live.sending import Sender
 from live.slow_disk import SlowDisk
 from workers.node import SECONDS, WorkersNode, workers_node
 
-# Of a stop with drain times of 10 s, and of a machine that is slow.
+# Seconds of a stop with drain times of 10 s, and of a machine that is slow.
 STOP_TIME, SLOWNESS = 15.0, 10.0
-# Of a wedged process, up to half a second later than the setting; the rest is its start.
+# Seconds of a wedged process, up to half a second later than the setting; the rest is its start.
 WEDGE_TIME = 3.5
 
 

@@ -45,7 +45,7 @@ class Calls:
         self._forbidden = forbidden
         self.filters = filters
         """The filters of these callers; None where they have no limits but that of the core."""
-        # What needs a second look: forbidden methods, those seen to run on core threads, those that list methods,
+        # Methods that need a second check: forbidden ones, those seen to run on core threads, those that list methods,
         # those that belong to a connection, and those of filters.
         self._apart = {*forbidden, *discovery.METHODS, *STREAMING, *FILTERING}
 

@@ -163,7 +163,7 @@ class Dispatcher:
     def answer_at_length(
         self, body: bytes, exchange: Exchange | None = None, meter: Meter | None = None
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        """As `answer`, of a body that the fast path does not answer."""
+        """Answer a body that the fast path does not answer; see `answer`."""
         if len(body) > _LARGE_BODY:
             return self._answer_large(body, exchange, meter)
         return self._answer_now(body, exchange, meter)

@@ -111,7 +111,7 @@ class Meter:
         self.scheduled = scheduled
         """The caller as the core knows it; None shares a turn with all others without one."""
         self.is_limited = bucket is not None or most is not None or cpu is not None
-        """Whether the caller has limits of its own."""
+        """True if the caller has limits of its own."""
         self.running = 0
         """Calls on threads of the core, cancelled ones included until the core has ended them."""
         self.subscriptions = 0

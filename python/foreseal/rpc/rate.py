@@ -10,9 +10,9 @@ _FORM = re.compile(r"([0-9]{1,7})(?:/([smh]))?")
 MOST_CALLS = 1_000_000
 """Of a rate, and of a burst."""
 MAX_CPU_RATE = 1_000_000
-"""Of a rate of processor time, ms a second, as the crate `buckets` has it."""
+"""Largest rate of processor time, ms a second: that of the crate `buckets`."""
 MAX_CPU_BURST = 3_600_000
-"""Of a burst of processor time, ms."""
+"""Largest burst of processor time, ms."""
 MOST_SPAN = 1 << 46
 """us that an empty bucket takes to fill at most, as the crate `buckets` has it."""
 

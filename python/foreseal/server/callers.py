@@ -54,11 +54,11 @@ class Caller:
     address: str = ""
     """Of an anonymous caller with bounds of its own: an IPv4 address, or the first 64 bits of an IPv6 one."""
     meter: Meter | None = None
-    """What it uses up, and its turn; None for administrators."""
+    """Its budgets and its turn; None for administrators."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has neither a key nor limits of its own: nothing is to be checked for each call."""
+        """True if it has neither a key nor limits of its own: nothing is checked for each call."""
         return self.key is None and (self.meter is None or not self.meter.is_limited)
 
 
@@ -119,7 +119,7 @@ class Callers:
         self.anonymous = self._anonymous = tiers[PUBLIC if public else DEDICATED]
         """The tier of callers without a key."""
         self._wrong_keys = wrong_keys
-        # Of addresses that sent a wrong key.
+        # Buckets of addresses that sent a wrong key.
         self._failures: BoundedCache[str, Bucket] = BoundedCache(cache_size)
         self._proxies = tuple(ipaddress.ip_network(name) for name in sorted(proxies))
         self._by_host: BoundedCache[str, Caller] = BoundedCache(cache_size)
@@ -137,7 +137,7 @@ class Callers:
         self._timer: asyncio.TimerHandle | None = None
 
     def identify(self, peer: Peer, headers: Headers) -> Caller:
-        """Who calls. Raises `WrongKey` and `TooManyWrongKeys`: a wrong key is never anonymous access."""
+        """Return the caller. Raises `WrongKey` and `TooManyWrongKeys`: a wrong key is never anonymous access."""
         if b"authorization" in headers or b"x-api-key" in headers:
             return self._keyed(network_of(self.host_of(peer, headers)), headers)
         host = self.host_of(peer, headers)

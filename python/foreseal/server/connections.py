@@ -39,7 +39,7 @@ class Connections:
         self._limits = limits
         self._ahead = ahead
         self._loop = loop
-        # Those that count, in the order in which they were opened, and those that have made way and are being closed.
+        # Connections that count, in the order in which they were opened, and those that have made way and close.
         self._open: dict[Connection, None] = {}
         self._leaving: set[Connection] = set()
         self._stopping = False
@@ -114,7 +114,7 @@ class Connections:
         for connection in self._open:
             if connection.caller.tier.name == tier:
                 held[connection.caller.meter].append(connection)
-        # Of those that are equally quiet the one that was opened first.
+        # The one that was opened first, if several are equally quiet.
         return longest_idle_of_largest(held.values(), own, lambda connection: -connection.quiet)
 
     def _evict(self, connection: Connection) -> None:

@@ -68,7 +68,7 @@ def serve_shared(
     on_ready: Told,
     tls: Tls | None = None,
 ) -> None:
-    """As `serve` with the native transport, on a socket that other processes accept from as well.
+    """Serve with the native transport, as `serve` does, on a socket that other processes accept from as well.
 
     It accepts as soon as the application has started, after `CATCH_UP_TIME` in any case: health checks are answered
     during a long replay. Stopped by SIGTERM, or by `LEAVE`: then its clients are led over to the others first.

@@ -10,7 +10,7 @@ from foreseal.server.tls import Tls
 log = logging.getLogger(__name__)
 
 TRANSPORTS = NATIVE, ASGI = "native", "asgi"
-"""What speaks HTTP and WebSocket on a listener: an asyncio protocol of ours, or granian."""
+"""Transports, which speak HTTP and WebSocket on a listener: an asyncio protocol of ours, or granian."""
 ALIASES = {"direct": NATIVE, "granian": ASGI}
 """Former names of transports."""
 

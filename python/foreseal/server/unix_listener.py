@@ -47,7 +47,7 @@ class UnixListener(DirectListener):
         self._file = path.lstat().st_ino
 
     async def stop(self, seconds: float = STOP_TIME) -> None:
-        """As `DirectListener.stop`; from the beginning on nobody finds the socket any more."""
+        """Stop as `DirectListener.stop` does; no client finds the socket any more."""
         with contextlib.suppress(OSError):
             if self._path.lstat().st_ino == self._file:
                 self._path.unlink()

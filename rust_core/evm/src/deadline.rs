@@ -156,7 +156,7 @@ macro_rules! looked {
             $run(context)
         })*
 
-        /// Those of an execution under a deadline.
+        /// Costly instructions of an execution under a deadline.
         pub(crate) const COSTLY_INSTRUCTIONS: &[(u8, Run)] =
             &[$((opcode::$opcode, $name)),*];
     };

@@ -79,9 +79,9 @@ pub fn check(dir: &Path, disk: Arc<dyn Disk>) -> Result<Report, JournalError> {
 /// A journal that was read to its end, or to where it is damaged.
 pub(crate) struct Examined {
     pub report: Report,
-    /// What the append after the last good one must say; `None` without a whole segment.
+    /// Identity that the append after the last good one must have; `None` without a whole segment.
     pub chain: Option<Chain>,
-    /// Where that append would begin.
+    /// Place at which that append would begin.
     pub end: Place,
     /// The comparison with the recorded end; `Ok` if there is none.
     pub compared: Result<(), JournalError>,

@@ -218,7 +218,7 @@ impl Input<'_> {
     }
 }
 
-/// What the file holds.
+/// Content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FoundEnd {
     pub mark: EndMark,

@@ -53,12 +53,12 @@ pub struct Journal {
     /// The segments, oldest first, with the sequence number that each begins with. The last one is being written.
     pub(crate) segments: Vec<(u64, u64)>,
     pub(crate) file: Box<dyn DiskFile>,
-    /// Where that file is.
+    /// Path of that file.
     pub(crate) path: PathBuf,
     /// The end as it is recorded, and who writes.
     pub(crate) end: EndFile,
     pub(crate) header: SegmentHeader,
-    /// Where the next append goes.
+    /// Returns the place of the next append.
     pub(crate) offset: u64,
     /// Bytes of the appends since opening.
     pub(crate) written: u64,
@@ -206,7 +206,7 @@ impl Journal {
         self.segments.len()
     }
 
-    /// Where the next append goes.
+    /// Returns the place of the next append.
     pub fn end(&self) -> Place {
         Place { segment: self.header.number, offset: self.offset }
     }

@@ -126,7 +126,7 @@ pub(crate) fn recover(
     Ok((journal, recovery))
 }
 
-/// Where the next append goes.
+/// Place of the next append.
 pub(crate) fn end_place(end: &End) -> Place {
     let segment = end.segment.map_or(FIRST_SEGMENT, |header| header.number);
     Place { segment, offset: end.offset }

@@ -61,7 +61,7 @@ pub struct Repair {
 /// [`DirLock`](crate::DirLock) until the repair is done.
 ///
 /// # Errors
-/// What prevents reading.
+/// Errors of the file system.
 pub fn plan_repair(dir: &Path, disk: Arc<dyn Disk>) -> Result<(Report, Option<Repair>), JournalError> {
     let Examined { report, chain, end, compared } = examine(dir, disk.clone())?;
     let (recorded, end_damaged) = match read_end(&*disk, dir) {
@@ -96,11 +96,11 @@ pub fn plan_acceptance(dir: &Path, disk: Arc<dyn Disk>) -> Result<Repair, Journa
     Ok(Repair { disk, dir: dir.to_owned(), loss: Loss::nothing(end), cut: false, until: 0 })
 }
 
-/// Where all damage lies in segments that a store has applied, which goes on with append `applied`, prepares to remove those
-/// segments and the ones before them; `None` if damage lies elsewhere, or there is none.
+/// Prepares to remove the leading segments up to the last damaged one, which a store that continues with append `applied`
+/// has applied; `None` if damage lies elsewhere, or there is none.
 ///
 /// # Errors
-/// What prevents reading.
+/// Errors of the file system.
 pub fn plan_leading_cut(
     dir: &Path,
     disk: Arc<dyn Disk>,

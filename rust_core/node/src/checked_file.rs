@@ -15,7 +15,7 @@ use alloy_primitives::{B256, hex};
 use foreseal_types::mutant;
 use serde::{Deserialize, Serialize};
 
-/// What follows a content: its checksums, in fixed places. `.` stands for a digit.
+/// Trailer behind a content: its checksums, in fixed places. `.` stands for a digit.
 #[derive(Clone, Copy)]
 struct Trailer {
     line: &'static str,
@@ -64,7 +64,7 @@ pub struct Checksum {
 /// Bytes that are not those of the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where one changed bit explains it.
+    /// Offset of the bit, if one changed bit explains it.
     pub offset: Option<u64>,
 }
 
@@ -78,14 +78,14 @@ impl fmt::Display for Mismatch {
 }
 
 impl Checksum {
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn new(bytes: &[u8]) -> Self {
         Self { blake3: B256::from(*blake3::hash(bytes).as_bytes()), crc32c: crc32c::crc32c(bytes) }
     }
 
     /// # Errors
     /// [`Mismatch`] when `bytes` are not those that it was made of.
     pub fn verify(&self, bytes: &[u8]) -> Result<(), Mismatch> {
-        let found = Self::of(bytes);
+        let found = Self::new(bytes);
         if found == *self || mutant!("skip-file-checksum") {
             return Ok(());
         }
@@ -121,7 +121,7 @@ fn changed_bit(difference: u32, length: usize) -> Option<(usize, u8)> {
     None
 }
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// With a checksum that is right.
@@ -164,7 +164,7 @@ pub fn unseal(bytes: Vec<u8>) -> Result<Content, Mismatch> {
     LINE.unseal(bytes)
 }
 
-/// As [`unseal`], of a JSON object.
+/// Checks a JSON object as [`unseal`] does.
 pub fn unseal_json(bytes: Vec<u8>) -> Result<Content, Mismatch> {
     Ok(match MEMBER.unseal(bytes)? {
         Content::Checked(mut text) => {
@@ -178,7 +178,7 @@ pub fn unseal_json(bytes: Vec<u8>) -> Result<Content, Mismatch> {
 impl Trailer {
     fn seal(self, content: &[u8]) -> Vec<u8> {
         let line = self.line.as_bytes();
-        let (blake3, crc) = digits(&Checksum::of(content));
+        let (blake3, crc) = digits(&Checksum::new(content));
         let mut bytes = content.to_vec();
         bytes.extend_from_slice(&line[..self.blake3]);
         bytes.extend_from_slice(blake3.as_bytes());
@@ -204,7 +204,7 @@ impl Trailer {
             return Err(Mismatch { offset: offset(at).filter(|_| wrong.len() == 1) });
         }
         let (blake3, crc) = (&line[self.blake3..self.blake3 + 64], &line[self.crc..self.crc + 8]);
-        let expected = digits(&Checksum::of(content));
+        let expected = digits(&Checksum::new(content));
         let (as_blake3, as_crc) = (blake3 == expected.0.as_bytes(), crc == expected.1.as_bytes());
         if (as_blake3 && as_crc) || mutant!("skip-file-checksum") {
             bytes.truncate(length);
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn the_place_of_a_bit_is_found_in_a_long_content() {
         let content: Vec<u8> = (0..1_000_000_u32).map(|at| at.to_le_bytes()[1]).collect();
-        let sum = Checksum::of(&content);
+        let sum = Checksum::new(&content);
         for at in [0, 1, 31, 4_096, 777_777, 999_999] {
             let mut changed = content.clone();
             changed[at] ^= 0x20;

@@ -1,4 +1,4 @@
-//! What a data directory is: its genesis file, and who signs its steps. The file `identity.json`, with a checksum.
+//! Identity of a data directory: its genesis file and its signers. The file `identity.json`, with a checksum.
 
 use std::path::{Path, PathBuf};
 
@@ -37,9 +37,9 @@ pub struct DirIdentity {
 }
 
 impl DirIdentity {
-    /// Of a directory in which nothing was signed.
+    /// Returns the identity of a directory in which nothing was signed.
     pub(crate) fn new(chain_id: u64, genesis: &[u8]) -> Self {
-        Self { format: FORMAT, chain_id, genesis: Checksum::of(genesis), signers: Vec::new() }
+        Self { format: FORMAT, chain_id, genesis: Checksum::new(genesis), signers: Vec::new() }
     }
 
     /// Reads that of the data directory; `None` if it has none, as those of older programs.

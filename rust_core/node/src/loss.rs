@@ -1,4 +1,4 @@
-//! What is lost where the journal ends before another record of this node proves that it went on.
+//! Losses of the journal: it ends although another record of this node proves that more existed.
 
 use std::{
     fmt,
@@ -76,7 +76,7 @@ pub(crate) fn common(store: &Store, sealed: &[Sealed]) -> Result<Option<Sealed>,
     Ok(None)
 }
 
-/// What the journal has lost, as far as store and recorded end show it.
+/// Loss of the journal, as far as store and recorded end show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ChainLoss {
     /// Sequence number after the newest append that the journal still has.
@@ -92,7 +92,7 @@ pub struct ChainLoss {
     pub tip: Option<Tip>,
     /// The block that the chain would go back to.
     pub back_to: Option<u64>,
-    /// What is left of the journal and the store have no block in common: no start could go on with both.
+    /// The rest of the journal and the store have no block in common: no start could go on with both.
     pub nothing_shared: bool,
 }
 
@@ -166,7 +166,7 @@ impl fmt::Display for ChainLoss {
     }
 }
 
-/// As the error of a start: what is lost, where the journal has lost something.
+/// Returns the loss as the error of a start, if the journal has lost something.
 pub(crate) fn explain(error: JournalError, store: &Store, past: &Past) -> NodeError {
     let JournalError::Missing { next, mark, place, .. } = &error else { return error.into() };
     let head = store.head().ok().flatten().map_or(0, |head| head.number);
@@ -193,7 +193,7 @@ impl JournalRepair {
     /// Compares the journal of a data directory with its recorded end and the store. Changes nothing.
     ///
     /// # Errors
-    /// What prevents reading the journal; a store that cannot be read proves nothing.
+    /// Errors of reading the journal; a store that cannot be read proves nothing.
     pub fn plan(datadir: &Path) -> Result<Self, JournalRepairError> {
         let journal = OfflineJournal::lock(datadir)?;
         let (report, mut repair) = journal.plan_repair()?;
@@ -221,17 +221,17 @@ impl JournalRepair {
         Ok(Self { datadir: datadir.to_owned(), journal, repair, report, chain })
     }
 
-    /// What the journal holds.
+    /// Content of the journal.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// What [`Self::apply`] gives up of the journal; `None` if there is nothing to do.
+    /// Appends that [`Self::apply`] gives up; `None` if there is nothing to do.
     pub fn loss(&self) -> Option<&foreseal_journal::Loss> {
         self.repair.as_ref().map(Repair::loss)
     }
 
-    /// What is lost as store and recorded end show it.
+    /// Loss, as store and recorded end show it.
     pub fn chain(&self) -> Option<&ChainLoss> {
         self.chain.as_ref()
     }

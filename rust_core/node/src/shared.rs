@@ -85,7 +85,7 @@ pub(crate) struct Shared {
     scrubs: AtomicBool,
     watcher: OnceLock<Arc<dyn Watcher>>,
     pub(crate) figures: Arc<Figures>,
-    /// What the writing thread does.
+    /// Activity of the writing thread.
     pub(crate) activity: Activity,
     /// Where followers ask.
     pub(crate) desk: Desk,
@@ -238,7 +238,7 @@ impl Shared {
         self.store.get_or_init(|| store);
     }
 
-    /// Where the scrub notes how far it is.
+    /// Returns the progress that the scrub updates.
     pub(crate) fn scrub_progress(&self) -> &scrubber::Progress {
         &self.scrub
     }

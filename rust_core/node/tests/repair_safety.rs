@@ -148,7 +148,7 @@ fn a_replay_that_is_broken_off_leaves_the_whole_journal() {
     assert_eq!(bench.view().latest().number(), 10);
 }
 
-/// As a kill between two renames, and a start after it, leave the folders.
+/// The folders are in the state that a kill between two renames, and a start after it, leave.
 #[test]
 fn a_repair_that_was_killed_between_two_stores_is_undone() {
     for started_since in [false, true] {

@@ -1,4 +1,4 @@
-//! Who signs: one signer for a data directory, and what its files prove.
+//! One signer for a data directory, and the proofs in its files.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -157,7 +157,7 @@ fn a_changed_bit_of_the_saved_pool_leaves_it_out() {
     }
 }
 
-/// As a kill between the record of the signer and the name of its key leaves the files.
+/// The files are in the state that a kill between the record of the signer and the name of its key leaves.
 #[test]
 fn a_new_signer_that_is_recorded_finds_its_key() {
     let (folder, wallets, _) = made();

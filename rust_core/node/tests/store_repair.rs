@@ -34,7 +34,7 @@ struct OtherNode {
 }
 
 impl OtherNode {
-    fn of(bench: &Bench) -> Self {
+    fn from_bench(bench: &Bench) -> Self {
         let view = bench.view();
         let blocks = (0..=view.latest().number()).map(|number| {
             let block = view.sealed(number).unwrap().unwrap();
@@ -108,7 +108,7 @@ impl Stopped {
                 _ => {}
             }
         }
-        let blocks = OtherNode::of(&bench);
+        let blocks = OtherNode::from_bench(&bench);
         bench.node.save().unwrap();
         drop(bench);
         let first = check(&datadir.join("journal"), Arc::new(RealDisk)).unwrap().first_sequence;
@@ -169,7 +169,7 @@ impl Stopped {
         bench.node.drain().unwrap();
         let verified = bench.node.store().verify(&mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(verified.faults, []);
-        assert_eq!(OtherNode::of(&bench).blocks, self.blocks.blocks);
+        assert_eq!(OtherNode::from_bench(&bench).blocks, self.blocks.blocks);
         bench.seal();
         assert!(bench.view().latest().number() > self.blocks.blocks.len() as u64 - 1);
         bench.node.drain().unwrap();
@@ -343,7 +343,7 @@ fn other_chain(stopped: &Stopped) -> OtherNode {
     for _ in 0..40 {
         bench.seal();
     }
-    OtherNode::of(&bench)
+    OtherNode::from_bench(&bench)
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl Queue {
     }
 }
 
-/// What was taken from the queue.
+/// Entries that were taken from the queue.
 pub struct Drained {
     /// By ticket.
     pub outcomes: Vec<(u64, Finished)>,

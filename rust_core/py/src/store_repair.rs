@@ -61,7 +61,7 @@ impl PyRepair {
 /// A Python object with the methods of [`BlockSource`].
 struct PySource {
     object: Py<PyAny>,
-    /// What a method raised.
+    /// Exception that a method raised.
     raised: Option<PyErr>,
 }
 

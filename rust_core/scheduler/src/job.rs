@@ -33,7 +33,7 @@ pub struct WaitingJob {
     pub control: Arc<Control>,
 }
 
-/// What others can do to a job that is submitted.
+/// Handle on a submitted job.
 #[derive(Default)]
 pub struct Control {
     cancelled: AtomicBool,

@@ -106,7 +106,7 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// As [`Self::submit`].
+    /// Those of [`Self::submit`].
     pub fn submit_all(
         &self,
         lane: Lane,

@@ -1,4 +1,4 @@
-//! What a disk loses although it said that it was durable: bits that change, syncs that lie, a tail that reads as zeros.
+//! Losses of a disk that confirmed its writes: bits that change, syncs that lie, a tail that reads as zeros.
 //!
 //! After every seed, a disk does one of these. Then the node starts with everything that was shown, or refuses to start, or has
 //! lost something that no other record proves; what proves it is looked up before the start.
@@ -13,15 +13,15 @@ use crate::{
     run::Run,
 };
 
-/// What other records prove: that there were so many appends.
+/// Numbers of appends that other records prove.
 struct Proofs {
-    /// As the recorded end says.
+    /// Number in the recorded end.
     mark: Option<u64>,
-    /// As the store says.
+    /// Number in the store.
     store: u64,
 }
 
-/// What happened to the disk.
+/// Fault of the disk.
 enum Damage {
     None,
     /// Syncs that lied.

@@ -105,7 +105,7 @@ impl Run {
         Ok(Started::Yes)
     }
 
-    /// As [`Self::start`]; the inner result is that of the node.
+    /// Starts as [`Self::start`] does; the inner result is that of the node.
     pub fn try_start(&mut self) -> Result<Result<(), NodeError>, String> {
         let followed = self.setup.followers > 0;
         let published = followed.then(|| self.feed.published.clone());

@@ -8,14 +8,14 @@ use crate::{
     upgrade::Piece,
 };
 
-/// What is written in one transaction at most, in entries and in bytes.
+/// Limits of one transaction, in entries and in bytes.
 const ENTRIES: usize = 16_384;
 const BYTES: usize = 8 << 20;
 /// A value that no free pages side by side hold: LMDB reads the whole list of free pages for it, and writes it again.
 const LARGE: usize = 1 << 20;
 const LARGE_KEY: &[u8] = b"large";
 
-/// Where the step goes on: a table, the entries before it, and a key of it.
+/// Position of the step: a table, the entries before it, and a key of it.
 #[derive(Default)]
 struct Place {
     table: u8,

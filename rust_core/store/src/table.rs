@@ -154,7 +154,7 @@ impl Table {
         self.database
     }
 
-    /// What LMDB answered to an access by `key`: a damaged page is named with table and key.
+    /// Converts the result of an access by `key`: a damaged page is named with table and key.
     fn failed(&self, key: &[u8], error: heed::Error) -> StoreError {
         StoreError::of_table(self.name, key, error)
     }

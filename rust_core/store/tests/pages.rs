@@ -44,7 +44,7 @@ fn scrub(store: &Store, portion: u64) -> Result<Scrubbed, StoreError> {
     }
 }
 
-/// What a store answers to everything that can be queried, and its errors apart.
+/// Answers of a store to everything that can be queried, and its errors apart.
 #[derive(Default)]
 struct Answers {
     given: Vec<Option<String>>,
@@ -63,7 +63,7 @@ impl Answers {
         }
     }
 
-    fn of<T: std::fmt::Debug, E: std::fmt::Display>(&mut self, answer: Result<T, E>) {
+    fn add_result<T: std::fmt::Debug, E: std::fmt::Display>(&mut self, answer: Result<T, E>) {
         self.add(answer.map(|answer| format!("{answer:?}")).map_err(|error| error.to_string()));
     }
 }
@@ -72,22 +72,22 @@ fn answers(reader: &Reader, chain: &[Made]) -> Answers {
     let mut answers = Answers::default();
     for made in chain {
         let (number, block) = (made.number(), &made.sealed.block);
-        answers.of(reader.block(number));
-        answers.of(reader.number_of(&block.hash));
-        answers.of(reader.steps(number));
+        answers.add_result(reader.block(number));
+        answers.add_result(reader.number_of(&block.hash));
+        answers.add_result(reader.steps(number));
         for (index, transaction) in (0..).zip(&block.transactions) {
-            answers.of(reader.receipt(number, index));
-            answers.of(reader.place_of(&transaction.hash()));
+            answers.add_result(reader.receipt(number, index));
+            answers.add_result(reader.place_of(&transaction.hash()));
         }
         // Nothing has these hashes: absence is an answer as well.
-        answers.of(reader.place_of(&block.header.state_root));
+        answers.add_result(reader.place_of(&block.header.state_root));
         let state = State::stored(Arc::new(reader.clone()), number, made.state.root());
         for address in (0..42).step_by(3).map(|seed| Address::left_padding_from(&[seed])) {
-            answers.of(StateStore::account(reader, &address, number));
+            answers.add_result(StateStore::account(reader, &address, number));
             for slot in (0..30).step_by(4).map(U256::from) {
-                answers.of(reader.slot(&address, &slot, number));
+                answers.add_result(reader.slot(&address, &slot, number));
             }
-            answers.of(state.prove_account(&address, &[U256::ONE]));
+            answers.add_result(state.prove_account(&address, &[U256::ONE]));
         }
     }
     answers

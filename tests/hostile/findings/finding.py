@@ -17,7 +17,7 @@ from live.process import LiveNode
 
 @dataclass
 class Row:
-    """What one measurement of a finding showed."""
+    """Result of one measurement of a finding."""
 
     finding: str
     case: str
@@ -27,7 +27,7 @@ class Row:
 
 @dataclass
 class Bench:
-    """What a reproduction needs."""
+    """Build, folder and options of a reproduction."""
 
     build: Build
     folder: Path

@@ -15,7 +15,7 @@ from live import LiveNode
 
 @dataclass
 class Summary:
-    """What was sent, and what became of node and honest clients."""
+    """Requests sent, and the state of node and honest clients."""
 
     malformed: int = 0
     held: int = 0

@@ -23,7 +23,7 @@ async def _repeated(client: Client, code: bytes, method: str = "eth_call") -> No
 
 @pattern("call-keccak", "eth_call of a state override that hashes 64 KiB in a loop, 16 connections an address (S1)")
 async def call_keccak(client: Client) -> None:
-    """As in finding S1."""
+    """Repeat finding S1."""
     await _repeated(client, bytecode.KECCAK_LOOP)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hostile.client import Client
 
 Attack = Callable[[Client], Awaitable[None]]
-"""What one hostile address does until its time is over."""
+"""Behaviour of one hostile address until its time is over."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class RequestHead:
     length: int | None
     """Bytes of the body; None for a body in chunks."""
     is_upgrade: bool
-    """Whether the request is a WebSocket handshake."""
+    """True for a WebSocket handshake."""
 
 
 def check_start(data: bytes | bytearray, start: int, new: int) -> None:

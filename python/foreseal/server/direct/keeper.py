@@ -1,4 +1,4 @@
-"""What a connection of the native transport knows of its listener."""
+"""The listener of the native transport, as its connections see it."""
 
 import asyncio
 from typing import Protocol

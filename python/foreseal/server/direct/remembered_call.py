@@ -28,7 +28,7 @@ class RememberedCall:
 
     @property
     def meter(self) -> Meter | None:
-        """What the caller uses up."""
+        """Budgets of the caller."""
         return None if self.caller is None else self.caller.meter
 
 

@@ -67,7 +67,7 @@ class Tracked(Protocol):
     in_flight: int
     """Bytes in flight that the table counts for it."""
     request_bytes: int
-    """Those of them that belong to the request of `sender` and its response."""
+    """Bytes among them that belong to the request of `sender` and its response."""
     since: float
     """Time since which it is in its state."""
 
@@ -141,7 +141,7 @@ class ConnectionTable:
     def make_room(self) -> bool:
         """Close idle and slow connections where the listener is full; False if there is none."""
         candidates = [one for account in self._accounts.values() for one in account.connections if one.rank()]
-        # Those of the addresses with the most first.
+        # Connections of the addresses with the most first.
         candidates.sort(key=lambda one: (-len(one.account.connections).bit_length(), *_order(one)))
         for one in candidates[: max(1, min(_EVICTED, self._max_open // 16))]:
             self._evict(one, "open")

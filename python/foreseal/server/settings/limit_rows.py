@@ -143,7 +143,7 @@ LIMITS = (
     ),
 )
 
-# What is not said as of all callers.
+# Help texts of public callers that differ from those of all.
 _OF_PUBLIC = {
     "calls": "Most long calls at once of all callers at which public ones get no more.",
     "connections": "Most WebSocket connections of public callers.",

@@ -21,7 +21,7 @@ impl RepairJournal {
     /// Reads the whole journal.
     ///
     /// # Errors
-    /// What prevents reading; damage is part of the report.
+    /// Errors of the file system; damage is part of the report.
     pub fn read(folder: PathBuf, identity: Identity) -> Result<Self, StoreRepairError> {
         let report = check(&folder, Arc::new(RealDisk))?;
         Ok(Self { folder, identity, report })

@@ -77,7 +77,7 @@ impl From<StoreError> for StoreRepairError {
 pub enum RepairMethod {
     /// Nothing is damaged.
     Nothing,
-    /// What is sound is copied, and the rest made again from it.
+    /// Sound tables are copied, and the others are made again from them.
     Rewrite,
     /// One of the two meta pages is damaged: the sound one replaces it in a copy of the store, and the journal is replayed from
     /// there.
@@ -92,14 +92,14 @@ pub enum RepairMethod {
     Impossible(String),
 }
 
-/// What is damaged, and what a repair does about it.
+/// Damage, and the way to repair it.
 #[derive(Clone, Debug)]
 pub struct RepairPlan {
     pub faults: Vec<Fault>,
     /// How many there are.
     pub fault_count: u64,
     pub method: RepairMethod,
-    /// What the damaged store can no longer prove.
+    /// Limit of what the damaged store can prove.
     pub warning: Option<&'static str>,
 }
 
@@ -127,7 +127,7 @@ pub enum Repairing {
 /// Hears how far a repair is, and may end it.
 pub type Watch<'a> = &'a mut dyn FnMut(Repairing) -> ControlFlow<()>;
 
-/// Where a repair may take what is lost from, besides the journal.
+/// Sources of lost blocks, besides the journal.
 #[derive(Default)]
 pub struct RepairSources<'p> {
     /// Folder of a backup.

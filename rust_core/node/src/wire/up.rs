@@ -89,7 +89,7 @@ struct DamagedWire {
 }
 
 impl DamagedWire {
-    fn of(report: &DamageReport) -> Self {
+    fn from_report(report: &DamageReport) -> Self {
         let DamageReport { table, key, page, reason } = report.clone();
         Self { table, key: key.into(), has_page: page.is_some(), page: page.unwrap_or_default(), reason }
     }
@@ -133,7 +133,7 @@ impl Up {
             Self::Hello(hello) => framed(HELLO, |out| hello.write(out)),
             Self::Alive { next } => framed(ALIVE, |out| next.encode(out)),
             Self::Report(metrics) => framed(REPORT, |out| out.extend_from_slice(metrics)),
-            Self::Damaged(report) => framed(DAMAGED, |out| DamagedWire::of(report).encode(out)),
+            Self::Damaged(report) => framed(DAMAGED, |out| DamagedWire::from_report(report).encode(out)),
             Self::Ask { number, question } => framed(ASK, |out| {
                 out.extend_from_slice(&number.to_le_bytes());
                 out.extend_from_slice(question);

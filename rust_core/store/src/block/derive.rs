@@ -1,4 +1,4 @@
-//! What finds a block, from the block itself.
+//! Index entries of a block, derived from the block itself.
 
 use super::{StoredLog, write::Indexes};
 use crate::{Progress, StoreError, key, snapshot::Snapshot};

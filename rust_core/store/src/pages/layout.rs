@@ -6,7 +6,7 @@ use lmdb_master_sys::foreseal_fold;
 
 /// Bytes of a page's header.
 const HEADER: usize = 16;
-/// Where the part of the header begins that the checksum covers.
+/// Offset at which the part of the header begins that the checksum covers.
 const SUMMED: usize = 12;
 /// Bytes of the checksum at the end of a run of overflow pages.
 const RUN_SUM: usize = 4;
@@ -30,7 +30,7 @@ const EIO: i32 = 5;
 
 /// Begins the content of a meta page.
 const MAGIC: u32 = 0xbeef_c0de;
-/// Of LMDB's data format.
+/// Version of LMDB's data format.
 const VERSION: u32 = 1;
 
 /// Root of an empty tree.
@@ -46,7 +46,7 @@ pub(super) struct Page {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bad;
 
-/// What a leaf has for a key.
+/// Entry of a leaf.
 pub(super) enum Value<'p> {
     Here(&'p [u8]),
     /// On a run of pages, which begins with this one.
@@ -60,7 +60,7 @@ pub(super) enum Value<'p> {
     },
 }
 
-/// What a commit wrote into a meta page.
+/// Content of a meta page.
 pub(super) struct Meta {
     pub transaction: u64,
     pub free_root: u64,

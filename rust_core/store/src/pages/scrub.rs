@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 use super::{Found, PageFault, Walk};
 use crate::{Store, StoreError};
 
-/// Where a pass of the scrub goes on.
+/// Position of a pass of the scrub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScrubPosition {
     /// Trees that are done.
     trees: usize,
-    /// Where the next one goes on.
+    /// Position of the next portion.
     from: Vec<u8>,
 }
 
-/// What a portion of a pass came to.
+/// Result of a portion of a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scrubbed {
     /// Bytes of the pages that were read.

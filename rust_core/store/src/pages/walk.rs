@@ -27,7 +27,7 @@ pub(crate) struct Tree {
     pub root: u64,
 }
 
-/// What a walk comes upon.
+/// Item that a walk visits.
 pub(crate) enum Found<'p> {
     /// An entry of a leaf.
     Entry {
@@ -148,7 +148,7 @@ impl<'e> Walk<'e> {
     }
 }
 
-/// What is done with each entry of a leaf.
+/// Action for each entry of a leaf.
 type Each<'e> = dyn FnMut(&[u8], &Value<'_>, &mut Visit<'_>) -> io::Result<ControlFlow<()>> + 'e;
 
 struct Step<'a, 'e> {
