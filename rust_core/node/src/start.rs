@@ -22,6 +22,7 @@ use foreseal_types::{ChainSpec, mutant};
 use crate::{
     Chain, NodeError, Now, Settings, Slot,
     chain::Resumed,
+    contradiction,
     datadir::DataDir,
     loss::{ChainLoss, Sealed, common, explain, sealed_chain},
     outgoing::Note,
@@ -56,6 +57,12 @@ pub enum StartError {
         "the journal has lost at {place} what was visible: {loss}; only `foreseal journal repair` continues without it"
     )]
     Lost { place: Place, loss: Box<ChainLoss> },
+    /// A follower had a step that the journal does not have.
+    #[error(
+        "a follower has seen append {sequence}, and the journal, which ends before append {next}, does not have it: \
+         bring back the journal, or run `foreseal journal repair`, which shows what is lost"
+    )]
+    Contradicted { sequence: u64, next: u64 },
     #[error("the store's note does not decode")]
     Note,
 }
@@ -98,6 +105,7 @@ pub(crate) fn start(
     let past = Past::new(datadir.journal(), disk.clone(), identity, u64::MAX);
     let opened = Journal::open(&datadir.journal(), disk, options);
     let (mut journal, recovery) = opened.map_err(|error| explain(error, &store, &past))?;
+    check_contradiction(datadir, &journal)?;
     let mut from = begin(&store, &journal, &recovery)?;
     let note = note(&store)?;
     let mut link = StoreLink::start(store.clone(), &settings.store, &note, beside)?;
@@ -167,6 +175,17 @@ pub(crate) fn open_chain(
 struct From {
     sequence: u64,
     records: usize,
+}
+
+/// Checks that the journal has what a follower had seen when it proved a loss, unless a repair has given that up.
+fn check_contradiction(datadir: &DataDir, journal: &Journal) -> Result<(), NodeError> {
+    let next = journal.next_sequence();
+    match contradiction::read(datadir.path())? {
+        Some(sequence) if sequence >= next && !journal.given_up().contains(&sequence) => {
+            Err(StartError::Contradicted { sequence, next }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Finds where the store is in the journal, after taking back what the journal does not have.

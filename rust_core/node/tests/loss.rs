@@ -158,6 +158,8 @@ fn a_follower_that_has_seen_more_stops_production() {
     // The follower begins anew with what the sequencer has; what a reader holds of it stays.
     assert!(!shown.is_empty());
     drop((sequencer, node));
+    let refused = Bench::open(settings.clone(), clock.clone(), Arc::new(RealDisk)).err().unwrap().to_string();
+    assert!(refused.contains("has seen append") && refused.contains("foreseal journal repair"), "{refused}");
 
     // Once the loss is accepted, nobody stops.
     let repair = JournalRepair::plan(&datadir).unwrap();
