@@ -325,7 +325,9 @@ class Dispatcher:
             await self._settle(batch)
 
     def _start_slice(self, batch: Batch) -> None:
+        """Start calls of a batch that has room for one: at least one, so that a slice always gets on."""
         begun = perf_counter()
+        self._start_next(batch)
         while batch.is_unstarted and not batch.is_full and perf_counter() - begun < _SLICE:
             self._start_next(batch)
         if batch.meter is not None:
