@@ -1,6 +1,7 @@
 """The native transport on a double of the node, and connections to it that have no socket."""
 
 import asyncio
+import contextlib
 import json
 import math
 from collections.abc import Awaitable, Callable
@@ -10,7 +11,7 @@ from unittest.mock import patch
 
 from bare_transport import BareTransport
 from foreseal.server import App, Settings
-from foreseal.server.direct import http, websocket
+from foreseal.server.direct import backlog, http, websocket
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.listener import DirectListener
 from foreseal.server.listening import listen
@@ -78,21 +79,24 @@ def serving(
     max_open: int = 1024,
     tls: Tls | None = None,
     iteration: float = math.inf,
+    folder: Path = Path("unused"),
     **settings: Any,
 ) -> None:
     """Run `use` against the native transport on a double of the node.
 
-    `iteration` is the time of one connection in an iteration of the event loop, seconds: by default a busy machine
-    changes nothing.
+    `iteration` is the time of one connection, and of all together, in an iteration of the event loop, seconds: by
+    default a busy machine changes nothing.
     """
 
     async def run() -> None:
-        with patch.object(http, "_MAX_ITERATION", iteration), patch.object(websocket, "_MAX_ITERATION", iteration):
+        with contextlib.ExitStack() as patches:
+            for module in (backlog, http, websocket):
+                patches.enter_context(patch.object(module, "_MAX_ITERATION", iteration))
             await serve()
 
     async def serve() -> None:
         node = FakeNode()
-        app = App(Settings(Path("unused"), **settings), make_node=lambda _: node)
+        app = App(Settings(folder, **settings), make_node=lambda _: node)
         await app.startup()
         listener = DirectListener(app.endpoint, listen("127.0.0.1", 0), tls, max_open)
         try:

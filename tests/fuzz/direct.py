@@ -55,7 +55,7 @@ async def _played(at: Served, pieces: list[bytes], *, alone: bool = True) -> byt
         taker = transport.protocol or http
         if not transport.closed:
             taker.data_received(piece)
-        while http._answering is not None or http._resumption is not None:  # noqa: ASYNC110 - nothing reports it
+        while http._answering is not None or http._pause.is_on:  # noqa: ASYNC110 - nothing reports it
             await asyncio.sleep(0)
     await asyncio.sleep(0)
     if transport.protocol is not None:

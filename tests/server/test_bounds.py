@@ -88,7 +88,7 @@ def test_chunk_framing_is_limited_by_rate() -> None:
         http, wire = served.connect()
         http.data_received(CHUNKED)
         for _ in range(200):
-            if not wire.reading and http._resumption is not None and not http._intake.left:
+            if not wire.reading and http._pause.is_on and not http._intake.left:
                 break
             http.data_received(b"1\r\n \r\n" * 100)
             await asyncio.sleep(0)
@@ -177,11 +177,16 @@ def test_a_refused_caller_is_not_read_for_a_while() -> None:
         http.data_received(post("echo") * 50)
         assert statuses_in(wire.written) == [200, 429]
         assert not wire.reading
-        delays = [http._resumption.when() - served.listener.loop.time()]  # type: ignore[union-attr]
+
+        def delay() -> float:
+            handle = http._pause._handle
+            assert isinstance(handle, asyncio.TimerHandle)
+            return handle.when() - served.listener.loop.time()
+
+        delays = [delay()]
         for _ in range(8):
-            http._resumption.cancel()  # type: ignore[union-attr]
-            http._resume()
-            delays.append(http._resumption.when() - served.listener.loop.time())  # type: ignore[union-attr]
+            http._pause.end()
+            delays.append(delay())
         assert 0 < delays[0] < 0.02
         assert 0.5 < delays[-1] <= 1.0
         assert statuses_in(wire.written) == [200] + [429] * 9

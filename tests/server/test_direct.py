@@ -57,7 +57,7 @@ def played(pieces: list[bytes], *, alone: bool = True, **settings: Any) -> tuple
         for piece in pieces:
             if not transport.closed:
                 http.data_received(piece)
-            while http._answering is not None or http._resumption is not None:  # noqa: ASYNC110 - nothing reports it
+            while http._answering is not None or http._pause.is_on:  # noqa: ASYNC110 - nothing reports it
                 await asyncio.sleep(0)
         await listener.stop(0)
         await app.shutdown()

@@ -37,7 +37,7 @@ def test_a_forwarded_address_beyond_its_bytes_is_refused_and_the_connection_stay
         http.data_received(b" " * 40_000)
         assert (statuses_in(wire.written), retry_after(wire), wire.closed) == ([429], b"1", False)
         assert b"connection: close" not in wire.written
-        http._resume()
+        http._pause.end()
         http.data_received(post("echo", lines=OTHER))
         await asyncio.sleep(0)
         assert statuses_in(wire.written) == [429, 200]
@@ -108,7 +108,7 @@ def test_a_response_without_room_is_a_refusal_and_the_connection_stays() -> None
         http, wire = served.connect(PROXY)
         http.data_received(post("large", 80_000, lines=ONE))
         assert (statuses_in(wire.written), retry_after(wire), wire.closed) == ([429], b"1", False)
-        http._resume()
+        http._pause.end()
         # What is small passes, and another address has room of its own.
         http.data_received(post("large", 1000, lines=ONE) + post("large", 80_000, lines=OTHER))
         await asyncio.sleep(0)

@@ -106,7 +106,7 @@ class Callers:
 
 async def settled(http: Http) -> None:
     """Let the connection answer everything that has come."""
-    while http._answering is not None or http._resumption is not None:  # noqa: ASYNC110 - nothing reports it
+    while http._answering is not None or http._pause.is_on:  # noqa: ASYNC110 - nothing reports it
         await asyncio.sleep(0)
 
 

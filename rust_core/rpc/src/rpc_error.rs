@@ -133,6 +133,11 @@ impl From<Stopped> for RpcError {
                 Self { data: Some(data), ..Self::new(LIMIT, stopped.to_string()) }
             }
             Stopped::Overloaded { capacity } => Self::queue_full(capacity),
+            Stopped::Displaced { threads } => {
+                let mut data = Vec::new();
+                limit_object(&mut data, "threads", threads as u64).json("retryAfterMs", "1000").close();
+                Self { data: Some(data), ..Self::new(LIMIT, stopped.to_string()) }
+            }
             Stopped::Cancelled => Self::new(UNAVAILABLE, stopped.to_string()),
             Stopped::Stopping => Self::stopping(),
         }

@@ -83,6 +83,15 @@ impl<T> FairQueue<T> {
         self.flows.values().filter_map(|flow| flow.items.front())
     }
 
+    /// Returns the first item of the caller whose turn is next, if that caller was absent.
+    pub fn first_fresh(&self) -> Option<&T> {
+        let served = |caller: &u64| {
+            let flow = &self.flows[caller];
+            if flow.deficit > 0 { flow.items.front() } else { None }
+        };
+        self.fresh.iter().find_map(served)
+    }
+
     /// Adds an item behind the caller's others.
     pub fn push(&mut self, caller: u64, item: T) {
         self.flow(caller).items.push_back(item);
@@ -203,6 +212,15 @@ impl<T> FairQueue<T> {
             self.flows.insert(caller, flow);
             self.backlog.push_back(caller);
         }
+    }
+
+    /// Takes the first item of the caller with the largest debt among those whose first item `accepts` returns `true` for.
+    pub fn pop_indebted(&mut self, accepts: impl Fn(&T) -> bool) -> Option<T> {
+        let indebted = self.flows.iter_mut().filter(|(_, flow)| flow.items.front().is_some_and(&accepts));
+        // Of equal ones the greatest id: the order of a hash map decides nothing.
+        let (_, flow) = indebted.min_by_key(|(caller, flow)| (flow.deficit, std::cmp::Reverse(**caller)))?;
+        self.len -= 1;
+        flow.items.pop_front()
     }
 
     /// Returns the caller with the most items, and their number.

@@ -49,28 +49,36 @@ impl Control {
     }
 }
 
-/// A paused job's thread waits here until it may continue.
+/// A paused job's thread waits here until it may continue, or must end.
 #[derive(Default)]
 pub struct Parker {
-    estimate: Mutex<Option<i64>>,
+    resumption: Mutex<Option<Resumption>>,
     resumed: Condvar,
 }
 
+/// Manner in which a paused job continues.
+#[derive(Clone, Copy)]
+pub enum Resumption {
+    /// It runs on; the queue charged so many microseconds for it.
+    Run { estimate: i64 },
+    /// It ends: another caller takes its place among the threads.
+    MakeWay,
+}
+
 impl Parker {
-    /// Lets the job continue; `estimate` is what the queue charged for it.
-    pub fn resume(&self, estimate: i64) {
-        *self.estimate.lock() = Some(estimate);
+    pub fn resume(&self, resumption: Resumption) {
+        *self.resumption.lock() = Some(resumption);
         self.resumed.notify_one();
     }
 
-    /// Blocks until [`Self::resume`] is called; returns its estimate.
-    pub fn park(&self) -> i64 {
-        let mut estimate = self.estimate.lock();
+    /// Blocks until [`Self::resume`] is called.
+    pub fn park(&self) -> Resumption {
+        let mut resumption = self.resumption.lock();
         loop {
-            if let Some(estimate) = *estimate {
-                return estimate;
+            if let Some(resumption) = *resumption {
+                return resumption;
             }
-            self.resumed.wait(&mut estimate);
+            self.resumed.wait(&mut resumption);
         }
     }
 }

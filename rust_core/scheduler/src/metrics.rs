@@ -57,6 +57,6 @@ pub struct LaneStatus {
     pub late: u64,
     /// Jobs that ended because their caller's budget was exhausted.
     pub over_budget: u64,
-    /// Jobs that were turned away because the queue was full.
+    /// Jobs that were turned away because the queue was full, or made way for another caller.
     pub overloaded: u64,
 }

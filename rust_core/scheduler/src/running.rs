@@ -12,6 +12,8 @@ use crate::{Caller, Lane, Stopped, clock::thread_cpu_time, job::Control, schedul
 const CHECK_INTERVAL: Duration = Duration::from_micros(500);
 /// Processor time that a job uses before it is paused for others.
 const QUANTUM: Duration = Duration::from_millis(5);
+/// Processor time that a job uses before it is paused for callers that were absent.
+const SHORT_QUANTUM: Duration = Duration::from_millis(1);
 
 thread_local! {
     static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
@@ -27,6 +29,8 @@ pub struct Running {
     pub limit: Duration,
     /// Cost in the queue that is not settled, in microseconds.
     pub estimate: i64,
+    /// Reason for which it must end.
+    pub stopped: Option<Stopped>,
     checked: Instant,
     /// Processor time of the thread up to which the budget is charged.
     charged: Duration,
@@ -51,6 +55,7 @@ impl Running {
             arrived,
             limit,
             estimate,
+            stopped: None,
             checked,
             charged,
             used: Duration::ZERO,
@@ -70,13 +75,20 @@ impl Running {
             return Ok(());
         }
         self.checked = now;
+        let may_continue = self.continue_or_pause(now);
+        self.stopped = self.stopped.or(may_continue.err());
+        may_continue
+    }
+
+    fn continue_or_pause(&mut self, now: Instant) -> Result<(), Stopped> {
         self.stop_if_ended(now)?;
         self.charge()?;
-        if self.used < QUANTUM {
+        if self.used < SHORT_QUANTUM {
             return Ok(());
         }
         let shared = self.shared.clone();
-        if shared.pause(self) {
+        let only_for_fresh = self.used < QUANTUM;
+        if shared.pause(self, only_for_fresh)? {
             // A pause takes no processor time, but all other time.
             self.checked = Instant::now();
             self.stop_if_ended(self.checked)?;
@@ -85,6 +97,9 @@ impl Running {
     }
 
     fn stop_if_ended(&self, now: Instant) -> Result<(), Stopped> {
+        if let Some(displaced @ Stopped::Displaced { .. }) = self.stopped {
+            return Err(displaced);
+        }
         if self.control.is_cancelled() {
             return Err(Stopped::Cancelled);
         }

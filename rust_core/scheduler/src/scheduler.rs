@@ -14,13 +14,16 @@ use parking_lot::{Condvar, Mutex};
 use crate::{
     FairQueue, Job, Lane, LaneConfig, LaneStatus, Priority, Stopped,
     clock::lower_priority,
-    job::{Control, Entry, Parker, WaitingJob},
+    job::{Control, Entry, Parker, Resumption, WaitingJob},
     metrics::Counters,
     running::Running,
 };
 
 /// Time between two searches for waiting jobs whose time is over.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time that a caller without a thread waits for one before the job of another caller makes way.
+const THREAD_WAIT: Duration = Duration::from_millis(100);
 
 /// Error of [`Scheduler::submit`]: the job did not enter the queue, and its work is not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -178,7 +181,7 @@ impl Scheduler {
             for entry in entries {
                 match entry {
                     Entry::Waiting(waiting) => (waiting.job.work)(Err(Stopped::Stopping)),
-                    Entry::Paused { parker, .. } => parker.resume(0),
+                    Entry::Paused { parker, .. } => parker.resume(Resumption::Run { estimate: 0 }),
                 }
             }
         }
@@ -258,6 +261,21 @@ impl LaneState {
         None
     }
 
+    /// Ends the paused job of the caller that has used the most, if one that was absent waits for a thread for long.
+    fn make_room(&mut self, at: usize) -> bool {
+        let waits = |entry: &Entry| !entry.is_paused() && entry.since().elapsed() >= THREAD_WAIT;
+        if !self.queues[at].first_fresh().is_some_and(waits) {
+            return false;
+        }
+        let Some(Entry::Paused { parker, .. }) = self.queues[at].pop_indebted(Entry::is_paused) else {
+            return false;
+        };
+        parker.resume(Resumption::MakeWay);
+        self.held[at] -= 1;
+        self.running[at] += 1;
+        true
+    }
+
     fn oldest(&self, now: Instant) -> Duration {
         let heads = self.queues.iter().flat_map(FairQueue::heads);
         heads.map(|entry| now.saturating_duration_since(entry.since())).max().unwrap_or_default()
@@ -286,6 +304,7 @@ impl LaneState {
             Stopped::Cancelled => self.counters.cancelled += 1,
             Stopped::TimeLimit(_) => self.counters.late += 1,
             Stopped::Budget { .. } => self.counters.over_budget += 1,
+            Stopped::Displaced { .. } => self.counters.overloaded += 1,
             Stopped::Overloaded { .. } | Stopped::Stopping => {}
         }
     }
@@ -311,11 +330,16 @@ impl Shared {
             let at = priority.index();
             while state.running[at] < config.running {
                 let has_thread = state.held[at] < config.threads;
+                if !has_thread && state.make_room(at) {
+                    continue;
+                }
                 let Some(taken) = state.queues[at].pop_if(|entry| entry.is_paused() || has_thread) else {
                     break;
                 };
                 match taken.item {
-                    Entry::Paused { parker, .. } => parker.resume(taken.estimate),
+                    Entry::Paused { parker, .. } => {
+                        parker.resume(Resumption::Run { estimate: taken.estimate })
+                    }
                     Entry::Waiting(waiting) => {
                         if state.idle == 0 && self.spawn(lane, state).is_ok() {
                             state.idle += 1;
@@ -366,7 +390,7 @@ impl Shared {
             state = queue.state.lock();
             let at = ended.priority.index();
             state.running[at] -= 1;
-            state.held[at] -= 1;
+            state.held[at] -= usize::from(ended.holds_thread);
             state.idle += 1;
             state.counters.cpu_time += ended.used;
             if let Some(stopped) = ended.stopped {
@@ -397,21 +421,37 @@ impl Shared {
             }
         });
         self.jobs.lock().remove(&ticket);
-        let stopped = stopped.or(running.charge().err());
-        Ended { priority, caller: id, estimate: running.estimate, used: running.take_used(), stopped }
+        let holds_thread = !matches!(running.stopped, Some(Stopped::Displaced { .. }));
+        let stopped = stopped.or(running.stopped).or(running.charge().err());
+        Ended {
+            priority,
+            caller: id,
+            estimate: running.estimate,
+            used: running.take_used(),
+            holds_thread,
+            stopped,
+        }
     }
 
-    /// Pauses a job if others of its priority wait in its lane; returns `true` after a pause.
-    pub fn pause(self: &Arc<Self>, running: &mut Running) -> bool {
+    /// Pauses a job if others of its priority wait in its lane, or `only_for_fresh` if callers do that were absent;
+    /// returns `true` after a pause.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped::Displaced`] where the job has to end for another caller.
+    pub fn pause(self: &Arc<Self>, running: &mut Running, only_for_fresh: bool) -> Result<bool, Stopped> {
         let queue = self.lane(running.lane);
         let (at, caller) = (running.caller.priority.index(), running.caller.id);
-        let used = running.take_used();
         let mut state = queue.state.lock();
+        if only_for_fresh && state.queues[at].first_fresh().is_none() {
+            return Ok(false);
+        }
+        let used = running.take_used();
         state.counters.cpu_time += used;
         state.queues[at].settle(caller, running.estimate, microseconds(used));
         running.estimate = 0;
         if !queue.config.is_preemptive || state.stopped || state.queues[at].is_empty() {
-            return false;
+            return Ok(false);
         }
         let parker = Arc::new(Parker::default());
         let entry = Entry::Paused { parker: parker.clone(), since: Instant::now() };
@@ -420,8 +460,13 @@ impl Shared {
         state.counters.paused += 1;
         self.dispatch(running.lane, &mut state);
         drop(state);
-        running.estimate = parker.park();
-        true
+        match parker.park() {
+            Resumption::Run { estimate } => {
+                running.estimate = estimate;
+                Ok(true)
+            }
+            Resumption::MakeWay => Err(Stopped::Displaced { threads: queue.config.threads }),
+        }
     }
 }
 
@@ -430,6 +475,8 @@ struct Ended {
     caller: u64,
     estimate: i64,
     used: Duration,
+    /// `false` if another caller took its place among the threads.
+    holds_thread: bool,
     stopped: Option<Stopped>,
 }
 

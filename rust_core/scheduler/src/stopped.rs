@@ -14,6 +14,9 @@ pub enum Stopped {
     Budget { retry_after: Duration },
     #[error("too many calls are waiting: at most {capacity}")]
     Overloaded { capacity: usize },
+    /// All threads of its lane were held, and another caller had none.
+    #[error("more than {threads} long calls are under way, and this one made way for another caller")]
+    Displaced { threads: usize },
     #[error("the node is stopping")]
     Stopping,
 }

@@ -165,13 +165,45 @@ fn many_long_jobs_share_one_turn_and_all_end() {
             left.fetch_sub(1, SeqCst);
             drop(sender);
         };
-        scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(ticket), work)).unwrap();
+        scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(ticket % 4), work)).unwrap();
     }
     drop(sender);
     assert_eq!(receiver.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
     assert_eq!(left.load(SeqCst), 0);
     let status = &scheduler.status()[2];
     assert_eq!(status.queue_time.counts.iter().sum::<u64>(), 20);
+}
+
+#[test]
+fn a_job_makes_way_for_a_caller_without_a_thread() {
+    let scheduler = scheduler(LaneConfig { threads: 2, ..preemptive() });
+    let (sender, receiver) = channel();
+    for ticket in 1..=2 {
+        let sender = sender.clone();
+        let work = move |_| sender.send((ticket, loop_until_stopped())).unwrap();
+        scheduler.submit(Lane::Heavy, job(ticket, Caller::unlimited(ticket), work)).unwrap();
+    }
+    // Both have a thread, and have used it.
+    while scheduler.status()[2].paused < 4 {
+        spin_loop();
+    }
+    let (short, short_ran) = channel();
+    scheduler
+        .submit(Lane::Heavy, job(3, Caller::unlimited(3), move |outcome| short.send(outcome).unwrap()))
+        .unwrap();
+    assert_eq!(short_ran.recv_timeout(PATIENCE), Ok(Ok(())));
+    let (displaced, stopped) = receiver.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(stopped, Stopped::Displaced { threads: 2 });
+    // The other one continues, and both threads serve again.
+    let (blocking, started, release) = blocker(4, Caller::unlimited(4));
+    scheduler.submit(Lane::Heavy, blocking).unwrap();
+    started.recv_timeout(PATIENCE).unwrap();
+    let left = 3 - displaced;
+    scheduler.cancel(left);
+    drop(release);
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok((left, Stopped::Cancelled)));
+    let status = &scheduler.status()[2];
+    assert_eq!((status.overloaded, status.cancelled), (1, 1));
 }
 
 #[test]

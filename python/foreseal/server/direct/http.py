@@ -25,6 +25,7 @@ from foreseal.rpc.submissions import JSON as SUBMISSION
 from foreseal.rpc.submissions import Submitted
 from foreseal.server.access import Headers
 from foreseal.server.callers import Caller, Peer
+from foreseal.server.direct.backlog import Pause
 from foreseal.server.direct.head import BadRequest, RequestHead
 from foreseal.server.direct.intake import Intake
 from foreseal.server.direct.keeper import Keeper
@@ -77,8 +78,8 @@ class Http(asyncio.Protocol):
         self._finishing = False
         """`True` if the response to the request under way ends the connection."""
         self._reading = True
-        # Continues with the input in a later iteration of the event loop.
-        self._resumption: asyncio.Handle | None = None
+        # While it lasts, the input waits.
+        self._pause = Pause(keeper.loop, self._resume)
         self._refusals = 0
         self._dropped = 0
         self.since = keeper.now
@@ -105,8 +106,7 @@ class Http(asyncio.Protocol):
         """End. A call under way is cancelled; submissions that the core has are not."""
         self._ending = True
         self._cancel_call()
-        if self._resumption is not None:
-            self._resumption.cancel()
+        self._pause.cancel()
         self._request = None
         self._keeper.closed(self)
 
@@ -115,7 +115,7 @@ class Http(asyncio.Protocol):
         self._half_closed = True
         # Where nothing is under way the event loop closes the connection, and with it what waits to be written.
         self._transport.flush()
-        waiting = self._resumption is not None and bool(self._intake.left)
+        waiting = self._pause.is_on and bool(self._intake.left)
         under_way = self._answering is not None or self._blocked or waiting
         return bool(under_way) and bool(self._transport.can_write_eof())
 
@@ -141,7 +141,7 @@ class Http(asyncio.Protocol):
             and self._request is None
             and not self._blocked
             and not self._ending
-            and self._resumption is None
+            and not self._pause.is_on
         ):
             dispatcher = call.dispatcher
             if dispatcher is not None and not self._handler.leaving:
@@ -161,7 +161,7 @@ class Http(asyncio.Protocol):
                     self._transport.write_soon(response)
                     return
             caller = call.caller
-            if caller is not None and (caller.key is None or self._handler.holds(caller)):
+            if caller is not None and self._is_served_now(caller):
                 tried = dispatcher is not None and not self._handler.leaving
                 self._call(caller, call.headers, data[len(call.head) :], tried=tried)
                 return
@@ -186,7 +186,7 @@ class Http(asyncio.Protocol):
         elif self._blocked:
             if now - self.since > idle:
                 self.abort()
-        elif self._answering is not None or self._resumption is not None:
+        elif self._answering is not None or self._pause.is_on:
             return
         elif request is not None:
             spent = now - request.begun
@@ -228,10 +228,24 @@ class Http(asyncio.Protocol):
         if not self._intake.left:
             self.since = self._keeper.now
         self._intake.add(data)
-        self._advance(is_piece=self._request is None and self._intake.left == len(data))
+        if self._can_advance() and self._is_late():
+            self._pause.wait(self._keeper.backlog, self.sender)
+            self._settle()
+        else:
+            self._advance(is_piece=self._request is None and self._intake.left == len(data))
+
+    def _is_served_now(self, caller: Caller) -> bool:
+        """Return `True` if a call of the remembered caller is answered at once, without a look at its head."""
+        if caller.key is None:
+            return not self._is_late()
+        return self._handler.holds(caller)
+
+    def _is_late(self) -> bool:
+        """Return `True` if its input has to wait for its turn."""
+        return self.sender.is_limited and self._keeper.backlog.is_late()
 
     def _can_advance(self) -> bool:
-        return self._answering is None and not self._blocked and not self._ending and self._resumption is None
+        return self._answering is None and not self._blocked and not self._ending and not self._pause.is_on
 
     def _advance(self, *, is_piece: bool = False) -> None:
         """Read and answer requests in the input, for as long as one iteration of the event loop allows.
@@ -249,7 +263,7 @@ class Http(asyncio.Protocol):
                 if steps == 1:
                     end = self._keeper.loop.time() + _MAX_ITERATION
                 elif self._keeper.loop.time() > end:
-                    self._resume_after(0.0)
+                    self._pause.begin(0.0)
         except BadRequest as bad:
             self._fail(bad)
         self._settle()
@@ -353,18 +367,11 @@ class Http(asyncio.Protocol):
                 # Clients of a proxy do not pay for each other.
                 wait = max(wait, self._work.spend(units, now))
             if wait:
-                self._resume_after(min(wait, _MAX_DELAY))
-
-    def _resume_after(self, seconds: float) -> None:
-        """Read nothing for some time, or until the next iteration of the event loop."""
-        loop = self._keeper.loop
-        if self._resumption is not None:
-            self._resumption.cancel()
-        self._resumption = loop.call_later(seconds, self._resume) if seconds else loop.call_soon(self._resume)
+                self._pause.begin(min(wait, _MAX_DELAY))
 
     def _resume(self) -> None:
-        self._resumption = None
-        self._advance()
+        """Read on after a pause."""
+        self._advance(is_piece=self._request is None)
         self._close_if_done()
 
     def _settle(self) -> None:
@@ -381,7 +388,7 @@ class Http(asyncio.Protocol):
             if excess is not None:
                 self._overflow(excess)
                 return
-        held = self._blocked or self._resumption is not None or self._half_closed or waiting > _MAX_AHEAD
+        held = self._blocked or self._pause.is_on or self._half_closed or waiting > _MAX_AHEAD
         wanted = self._ending or not held
         if wanted is not self._reading:
             self._reading = wanted
@@ -490,7 +497,7 @@ class Http(asyncio.Protocol):
         wait = _FIRST_DELAY * (1 << min(self._refusals, _DOUBLINGS))
         # Other clients of a proxy share its connection.
         self._refusals += not self._is_proxy
-        self._resume_after(min(wait, seconds, _MAX_DELAY))
+        self._pause.begin(min(wait, seconds, _MAX_DELAY))
         self._settle()
 
     def _told(self, dispatcher: Dispatcher, view: tuple[bytes, bytes], headers: Headers, submitted: Submitted) -> None:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
+from foreseal.server.direct.backlog import Backlog
 from foreseal.server.direct.table import ConnectionTable, Tracked
 from foreseal.server.direct.transport import Turn
 from foreseal.server.handler import Handler
@@ -27,6 +28,7 @@ class Keeper(Protocol):
     loop: asyncio.AbstractEventLoop
     handler: Handler
     turn: Turn
+    backlog: Backlog
     table: ConnectionTable
     now: float
     """Time of the last check of all connections, seconds on the loop's clock."""

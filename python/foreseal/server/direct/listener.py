@@ -11,6 +11,7 @@ from typing import Any
 
 from foreseal.server.access import Headers
 from foreseal.server.callers import Peer
+from foreseal.server.direct.backlog import Backlog
 from foreseal.server.direct.http import Http
 from foreseal.server.direct.keeper import Kept
 from foreseal.server.direct.table import MAX_HANDSHAKES, AddressAccount, ConnectionTable
@@ -49,6 +50,7 @@ class DirectListener:
         self.loop = asyncio.get_running_loop()
         self.handler = endpoint.handler
         self.turn = Turn(self.loop)
+        self.backlog = Backlog(self.loop.call_soon, self.loop.time)
         self.now = self.loop.time()
         """Time of the last check of all connections, seconds on the loop's clock."""
         self.date = b""

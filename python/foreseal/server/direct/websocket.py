@@ -12,6 +12,7 @@ from websockets.server import ServerProtocol
 
 from foreseal.rpc.outbox import END, Messages
 from foreseal.server.callers import Peer
+from foreseal.server.direct.backlog import Pause
 from foreseal.server.direct.frames import (
     FrameParser,
     ProtocolViolation,
@@ -93,8 +94,10 @@ class DirectWebSocket(asyncio.Protocol):
         self._ping: bytes | None = None
         self._blocked = False
         self._reading = True
-        # Continues with the frames that have arrived in a later iteration of the event loop.
-        self._resumption: asyncio.Handle | None = None
+        # Bytes have arrived that were not looked at.
+        self._is_new = False
+        # While it lasts, frames that have arrived wait.
+        self._pause = Pause(keeper.loop, self._resume)
 
     def begin(self, peer: Peer) -> None:
         """Serve it from its handshake on."""
@@ -106,8 +109,7 @@ class DirectWebSocket(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """End."""
         self.client = Side.CLOSED
-        if self._resumption is not None:
-            self._resumption.cancel()
+        self._pause.cancel()
         self._frames.clear()
         self._wake()
         if self._drained is not None and not self._drained.done():
@@ -133,7 +135,8 @@ class DirectWebSocket(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
-        if self.server is not Side.CONNECTING and self._resumption is None:
+        is_ready = self.server is not Side.CONNECTING and not self._pause.is_on
+        if is_ready:
             while self.converse is not None and self._is_free() and (answered := self.converse(data)) is not None:
                 frames, end = answered
                 self._transport.write_soon(frames)
@@ -141,7 +144,12 @@ class DirectWebSocket(asyncio.Protocol):
                     return
                 data = data[end:]
         self._frames.add(data)
-        self._advance(is_new=True)
+        if is_ready and self.sender.is_limited and self._keeper.backlog.is_late():
+            self._is_new = True
+            self._pause.wait(self._keeper.backlog, self.sender)
+            self._settle()
+        else:
+            self._advance(is_new=True)
 
     def _advance(self, *, is_new: bool = False) -> None:
         """Take the frames that have arrived, for as long as one iteration of the event loop allows.
@@ -149,7 +157,7 @@ class DirectWebSocket(asyncio.Protocol):
         `is_new`: bytes have just arrived; it is work even if they complete nothing.
         """
         try:
-            if self.server is not Side.CONNECTING and self._resumption is None:
+            if self.server is not Side.CONNECTING and not self._pause.is_on:
                 self._take_frames(is_new=is_new)
         except ProtocolViolation as violation:
             self._fail(violation)
@@ -177,7 +185,7 @@ class DirectWebSocket(asyncio.Protocol):
                 now = self._keeper.loop.time()
                 end = end or now + _MAX_ITERATION
                 if now > end:
-                    self._resume_after(0.0)
+                    self._pause.begin(0.0)
                     break
             if frames.work - self._spent > _CHECKED and self._spend():
                 break
@@ -193,19 +201,14 @@ class DirectWebSocket(asyncio.Protocol):
         now = self._keeper.loop.time()
         wait = max(self._work.spend(units, now), self.sender.spend(units, now))
         if wait:
-            self._resume_after(min(wait, _MAX_DELAY))
+            self._pause.begin(min(wait, _MAX_DELAY))
         return bool(wait)
 
-    def _resume_after(self, seconds: float) -> None:
-        loop = self._keeper.loop
-        if self._resumption is not None:
-            self._resumption.cancel()
-        self._resumption = loop.call_later(seconds, self._resume) if seconds else loop.call_soon(self._resume)
-
     def _resume(self) -> None:
-        self._resumption = None
+        """Read on after a pause."""
+        is_new, self._is_new = self._is_new, False
         if not self._transport.is_closing():
-            self._advance()
+            self._advance(is_new=is_new)
 
     def _answer_ping(self) -> None:
         """Answer the newest ping, unless the client does not read: then when it does."""
@@ -228,7 +231,7 @@ class DirectWebSocket(asyncio.Protocol):
             self._keeper.handler.refusals["bytes_in_flight"] += 1
             self.abort()
             return
-        wanted = not (self._is_full() or self._resumption is not None)
+        wanted = not (self._is_full() or self._pause.is_on)
         if self.server is Side.CONNECTING:
             wanted = wanted and self._frames.size <= _MAX_EARLY
         if wanted is not self._reading:
@@ -307,9 +310,9 @@ class DirectWebSocket(asyncio.Protocol):
                 self._receiver = None
         message = self._messages.popleft()
         self._queued -= len(message)
-        if not self._messages and not self._reading and self._resumption is None:
+        if not self._messages and not self._reading and not self._pause.is_on:
             # In an iteration of its own: the handler is not ready for the next message yet.
-            self._resume_after(0.0)
+            self._pause.begin(0.0)
         return message
 
     async def send(self, text: str) -> None:

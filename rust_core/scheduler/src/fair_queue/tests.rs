@@ -39,6 +39,37 @@ fn an_absent_caller_is_served_before_a_backlog() {
 }
 
 #[test]
+fn the_first_fresh_item_is_that_of_a_caller_that_was_absent() {
+    let mut queue = FairQueue::default();
+    queue.push(1, 10);
+    assert_eq!(queue.first_fresh(), Some(&10));
+    let taken = queue.pop_if(|_| true).unwrap();
+    queue.settle(1, taken.estimate, 5 * QUANTUM);
+    queue.push(1, 11);
+    assert_eq!(queue.first_fresh(), None);
+    queue.push(2, 20);
+    assert_eq!(queue.first_fresh(), Some(&20));
+}
+
+#[test]
+fn the_indebted_item_is_that_of_the_caller_that_used_most() {
+    let mut queue = FairQueue::default();
+    for (caller, quanta) in [(1, 3), (2, 9), (3, 5)] {
+        queue.push(caller, 0);
+        queue.push(caller, 1);
+        let taken = queue.pop_if(|_| true).unwrap();
+        assert_eq!(taken.caller, caller);
+        queue.settle(caller, taken.estimate, quanta * QUANTUM);
+    }
+    queue.push_front(3, 30);
+    queue.push_front(1, 10);
+    assert_eq!(queue.pop_indebted(|item| *item >= 10), Some(30));
+    assert_eq!(queue.pop_indebted(|item| *item >= 10), Some(10));
+    assert_eq!(queue.pop_indebted(|item| *item >= 10), None);
+    assert_eq!(queue.len(), 3);
+}
+
+#[test]
 fn a_caller_that_calls_now_and_then_never_waits_for_backlogs() {
     let mut queue = FairQueue::default();
     for caller in 1..=50 {

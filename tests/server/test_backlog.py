@@ -1,0 +1,135 @@
+"""Input that waits for a later iteration of the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from foreseal.server.direct.backlog import Backlog, Pause
+from foreseal.server.direct.table import AddressAccount, WorkBucket
+from native_server import Served, Wire, post, serving
+
+from access_doubles import KeyRing
+
+
+class Clock:
+    """Seconds, moved by tests."""
+
+    def __init__(self) -> None:
+        self.now = 5.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Iterations:
+    """A backlog on a double of the event loop, whose time is passed by the test."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.soon: list[Callable[[], None]] = []
+        self.backlog = Backlog(self.soon.append, self.clock)
+        self.resumed: list[str] = []
+        # No pause here uses it.
+        self.loop: Any = None
+
+    def run(self) -> list[str]:
+        """Run one iteration; the names of those that were resumed."""
+        called, self.soon[:] = self.soon[:], []
+        self.resumed = []
+        for function in called:
+            function()
+        return self.resumed
+
+    def wait(self, address: AddressAccount, name: str, seconds: float = 0.0) -> Pause:
+        """Let a connection wait that takes some time once it is resumed."""
+
+        def resume() -> None:
+            self.resumed.append(name)
+            self.clock.now += seconds
+
+        pause = Pause(self.loop, resume)
+        pause.wait(self.backlog, address)
+        return pause
+
+
+def account(address: str) -> AddressAccount:
+    return AddressAccount(address, WorkBucket(1.0, 0.0), is_limited=True)
+
+
+def test_an_iteration_is_late_once_it_has_taken_long() -> None:
+    loop = Iterations()
+    assert not loop.backlog.is_late()
+    loop.clock.now += 0.003
+    assert not loop.backlog.is_late()
+    loop.clock.now += 0.002
+    assert loop.backlog.is_late()
+    loop.run()
+    assert not loop.backlog.is_late(), "the next one begins"
+
+
+def test_addresses_take_turns() -> None:
+    loop = Iterations()
+    crowd, other = account("192.0.2.1"), account("192.0.2.2")
+    for number in range(3):
+        loop.wait(crowd, f"crowd {number}")
+    loop.wait(other, "other")
+    assert loop.backlog.is_late(), "nobody overtakes those that wait"
+    assert loop.run() == ["crowd 0", "other", "crowd 1", "crowd 2"]
+    assert not loop.backlog.is_late()
+
+
+def test_an_iteration_resumes_as_many_as_it_has_time_for() -> None:
+    loop = Iterations()
+    for number in range(6):
+        loop.wait(account(f"192.0.2.{number}"), str(number), 0.0015)
+    assert [loop.run(), loop.run(), loop.run()] == [["0", "1", "2"], ["3", "4", "5"], []]
+
+
+def test_a_connection_that_was_closed_is_not_resumed() -> None:
+    loop = Iterations()
+    pause = loop.wait(account("192.0.2.1"), "closed")
+    pause.cancel()
+    assert not pause.is_on
+    assert loop.run() == []
+
+
+def test_a_connection_that_waits_again_has_one_turn() -> None:
+    loop = Iterations()
+    address = account("192.0.2.1")
+    pause = loop.wait(address, "twice")
+    pause.cancel()
+    pause.wait(loop.backlog, address)
+    assert loop.run() == ["twice"]
+    assert not loop.backlog.is_late()
+
+
+def test_a_crowd_is_answered_over_several_iterations_and_a_key_holder_at_once(tmp_path: Path) -> None:
+    keyed = post("echo", lines=b"Authorization: Bearer %b\r\n" % KeyRing(tmp_path).add("shop").encode())
+
+    def answered(wire: Wire) -> int:
+        return wire.written.count(b"HTTP/1.1 200")
+
+    async def use(served: Served) -> None:
+        listener = served.listener
+        shop, shop_wire = served.connect()
+        shop.data_received(keyed)
+        assert answered(shop_wire) == 1
+        clock = Clock()
+        listener.backlog = Backlog(listener.loop.call_soon, clock)
+        crowd = [served.connect(f"198.51.100.{number}") for number in range(5)]
+        # Answers are written at once.
+        listener.turn.alone = True
+        for http, _ in crowd:
+            http.data_received(post("echo"))
+            # The whole time of an iteration passes with each.
+            clock.now += 1.0
+        shop.data_received(keyed)
+        assert answered(shop_wire) == 2
+        assert [answered(wire) for _, wire in crowd] == [1, 0, 0, 0, 0]
+        assert [wire.reading for _, wire in crowd] == [True, False, False, False, False]
+        await asyncio.sleep(0)
+        assert [answered(wire) for _, wire in crowd] == [1] * 5
+        assert all(wire.reading for _, wire in crowd)
+
+    serving(use, iteration=0.004, folder=tmp_path, public=True)
