@@ -338,7 +338,7 @@ impl Shared {
                 };
                 match taken.item {
                     Entry::Paused { parker, .. } => {
-                        parker.resume(Resumption::Run { estimate: taken.estimate })
+                        parker.resume(Resumption::Run { estimate: taken.estimate });
                     }
                     Entry::Waiting(waiting) => {
                         if state.idle == 0 && self.spawn(lane, state).is_ok() {
