@@ -6,7 +6,8 @@
 //!                                  └── executed as in any block
 //! ```
 //!
-//! What is recorded, and the words of failures, are geth's; see `docs/decisions.md` for where they are not.
+//! What is recorded, and the words of failures, are geth's; see
+//! `docs/design/decisions/0033-traces-follow-geth.md` for where they are not.
 
 mod call;
 mod calls;
