@@ -34,7 +34,7 @@ pub struct Loss {
     pub records: u64,
     /// First and last number of the blocks in those records.
     pub blocks: Option<(u64, u64)>,
-    /// Number of discarded bytes, up to the last one in each segment that is not zero.
+    /// Number of discarded bytes: in each segment, up to the last byte that is not zero.
     pub bytes: u64,
     /// Segments that are removed completely.
     pub segments: Vec<u64>,

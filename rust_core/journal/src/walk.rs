@@ -94,7 +94,7 @@ struct Current {
     header: SegmentHeader,
     offset: u64,
     last_append: Option<u64>,
-    /// Number of nonzero-terminated bytes after the last append; set at the end of an older segment.
+    /// Bytes from the last append to the last byte that is not zero; set at the end of an older segment.
     rest: u64,
 }
 
